@@ -1,0 +1,222 @@
+"""Every error this package raises on purpose.
+
+AgentMemError            exit 2   any trouble not listed below
+├── UsageError           exit 2   the words of a call do not fit
+├── NotFoundError        exit 3   the session, agent, place or file is not there
+│   └── AmbiguousError   exit 3   more than one fits; the candidates are listed
+├── ConflictError        exit 4   someone else holds it or changed it
+│   └── Busy             exit 4   the lock was not free in time
+├── DamageError          exit 5   bytes on disk disagree with what they claim
+├── LimitError           exit 6   a bound in ``limits`` was passed
+├── LogWriteError        exit 4   a log was not written
+│   └── LogChanged       exit 4   it is not as long as the writer read it
+└── SessionError         exit 2   a session cannot be read or saved
+    ├── Io               exit 2   the operating system refused
+    ├── OldLayout        exit 2   an older layout, left untouched
+    ├── Format           exit 5   a header of another format, or none
+    ├── Record           exit 5   a record cannot be read or applied
+    └── Changed          exit 4   the log was changed since it was read
+
+The names of the last two families are the ones that rig's users know. A
+broken invariant of our own is an ``assert``, never one of these. An absent
+file is a plain ``FileNotFoundError`` at the storage layer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    Reduced = tuple[object, ...]
+
+
+class AgentMemError(Exception):
+    """Base of all operating errors; catch this one to catch them all.
+
+    ``exit_code`` is the command's exit status, ``kind`` the word that stands
+    in ``--json`` errors, ``hint`` what to do next (None: nothing useful).
+    """
+
+    exit_code: ClassVar[int] = 2
+    kind: ClassVar[str] = "error"
+    hint: str | None = None
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        """Keep *message* (what and where) and *hint* (what to do next)."""
+        super().__init__(message)
+        if hint is not None:
+            self.hint = hint
+
+
+class UsageError(AgentMemError):
+    """The words of a call do not fit: a bad option value, a bad place."""
+
+    kind = "usage"
+
+
+class NotFoundError(AgentMemError):
+    """The session, agent, place or file is not there."""
+
+    exit_code = 3
+    kind = "not_found"
+
+
+class AmbiguousError(NotFoundError):
+    """More than one thing fits the words; ``candidates`` are their names."""
+
+    kind = "ambiguous"
+
+    def __init__(
+        self, message: str, candidates: Sequence[str] = (), *, hint: str | None = None
+    ) -> None:
+        """Keep the *candidates*, in the order they are to be shown."""
+        super().__init__(message, hint=hint)
+        self.candidates = tuple(candidates)
+
+    def __reduce__(self) -> Reduced:
+        return (type(self), (self.args[0], self.candidates))
+
+
+class ConflictError(AgentMemError):
+    """Someone else holds it or changed it."""
+
+    exit_code = 4
+    kind = "conflict"
+
+
+class Busy(ConflictError):
+    """The session's lock was not free within the time allowed."""
+
+    kind = "busy"
+    hint = "Another program is writing to this session; try again, or raise --lock-wait."
+
+    def __init__(self, path: Path, waited_s: float) -> None:
+        """Name the lock file *path* and the seconds waited for it."""
+        super().__init__(f"{path}: still locked after {waited_s:g} s")
+        self.path = path
+        self.waited_s = waited_s
+
+    def __reduce__(self) -> Reduced:
+        return (type(self), (self.path, self.waited_s))
+
+
+class DamageError(AgentMemError):
+    """Bytes on disk disagree with what they claim to be."""
+
+    exit_code = 5
+    kind = "damaged"
+    hint = "agentmem verify names every damaged place."
+
+
+class LimitError(AgentMemError):
+    """A bound in ``agentmem_cli.limits`` was passed."""
+
+    exit_code = 6
+    kind = "limit"
+
+
+class LogWriteError(AgentMemError):
+    """A log was not written; nothing of it changed."""
+
+    exit_code = 4
+    kind = "conflict"
+
+
+class LogChanged(LogWriteError):
+    """A log is not as long as the writer read it, so nothing was written."""
+
+    kind = "changed"
+    hint = "Another program wrote to the log meanwhile; run the command again."
+
+    def __init__(self, log: str, expected: int, found: int) -> None:
+        """Keep the *log*'s name and both lengths in bytes (0: there is none)."""
+        super().__init__(f"log {log!r} is {found} bytes long, not {expected} as it was read")
+        self.log = log
+        self.expected = expected
+        self.found = found
+
+    def __reduce__(self) -> Reduced:
+        return (type(self), (self.log, self.expected, self.found))
+
+
+class SessionError(AgentMemError):
+    """A session cannot be read or saved."""
+
+    kind = "session"
+
+
+class Io(SessionError):
+    """The operating system refused; the ``OSError`` is the cause."""
+
+    kind = "io"
+
+
+class OldLayout(SessionError):
+    """The directory holds an older layout (a ``*.jsonl`` at its top)."""
+
+    kind = "old_layout"
+    hint = "Open it once with the program that wrote it; nothing here was changed."
+
+    def __init__(self, path: str, found: str) -> None:
+        """Name the directory *path* and the file *found* at its top."""
+        super().__init__(f"{path}: an older session layout ({found} stands at its top)")
+        self.path = path
+        self.found = found
+
+    def __reduce__(self) -> Reduced:
+        return (type(self), (self.path, self.found))
+
+
+class Format(SessionError):
+    """A log's header names another format, or none."""
+
+    exit_code = 5
+    kind = "format"
+    hint = "A newer program may have written it; nothing was changed."
+
+    def __init__(self, log: str, found: str | None) -> None:
+        """Keep the *log*'s name and the format *found* (None: none named)."""
+        told = "no format" if found is None else f"the format {found!r}"
+        super().__init__(f"log {log!r}: its header names {told}")
+        self.log = log
+        self.found = found
+
+    def __reduce__(self) -> Reduced:
+        return (type(self), (self.log, self.found))
+
+
+class Record(SessionError):
+    """A record of a log cannot be read or applied."""
+
+    exit_code = 5
+    kind = "damaged"
+    hint = "agentmem verify names every damaged place; show still reads around it."
+
+    def __init__(self, log: str, line: int, why: str) -> None:
+        """Keep the *log*'s name, the *line* (counted from 1) and *why*."""
+        super().__init__(f"log {log!r}, line {line}: {why}")
+        self.log = log
+        self.line = line
+        self.why = why
+
+    def __reduce__(self) -> Reduced:
+        return (type(self), (self.log, self.line, self.why))
+
+
+class Changed(SessionError):
+    """The log does not hold what the conversation continues."""
+
+    exit_code = 4
+    kind = "changed"
+    hint = "Another program wrote to the session meanwhile; read it again."
+
+    def __init__(self, log: str) -> None:
+        """Keep the *log*'s name."""
+        super().__init__(f"log {log!r} was changed since it was read")
+        self.log = log
+
+    def __reduce__(self) -> Reduced:
+        return (type(self), (self.log,))

@@ -1,0 +1,35 @@
+"""Every bound, with its unit and why it is what it is."""
+
+from __future__ import annotations
+
+from typing import Final
+
+LOCK_WAIT_S: Final = 10.0
+"""Seconds to wait for a session's lock; longer than any append, shorter than a person waits."""
+
+NAME_PART_BYTES_MAX: Final = 255
+"""Bytes of one part of a file's name; the bound of ext4, APFS and NTFS alike."""
+
+META_BYTES_MAX: Final = 1 << 20
+"""Bytes of a meta.json that is still read; it holds small fields only."""
+
+CHUNK_BYTES: Final = 1 << 20
+"""Bytes read at once when a log is streamed."""
+
+LISTING_HEAD_BYTES: Final = 64 << 10
+"""Bytes read at a log's beginning when a listing has no meta to go by."""
+
+LISTING_TAIL_BYTES: Final = 64 << 10
+"""Bytes read at a log's end when a listing has no meta to go by."""
+
+JSON_DEPTH_MAX: Final = 900
+"""Nested arrays and objects in one line; CPython's own parser gives up near 1,000."""
+
+U64_MAX: Final = (1 << 64) - 1
+"""The greatest lineage, stamp or id: the format's numbers are unsigned 64-bit ones."""
+
+TITLE_CHARACTERS_MAX: Final = 60
+"""Characters of a title made from a text, the ellipsis included."""
+
+LIST_ROWS: Final = 50
+"""Rows that `list` prints unless told otherwise; it says how many there are."""
