@@ -1,0 +1,139 @@
+"""Entries: a message with its id, author and time, decoded when asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from agentmem_cli.session.author import Author
+    from agentmem_cli.session.codec import Object
+    from agentmem_cli.session.message import Message
+
+
+class Source(Protocol):
+    """Where located entries are decoded from: a log that was opened."""
+
+    def entry(self, offset: int, length: int, index: int) -> tuple[bytes, Object]:
+        """Return an entry as it stands in the log.
+
+        Args:
+            offset: Where its record begins in the log, in bytes.
+            length: The record's bytes, without the line's end.
+            index: The entry's index among the record's entries.
+
+        Returns:
+            The message's bytes and the entry's other fields.
+        """
+        ...
+
+    def restored(self, message: Message) -> Message:
+        """Return *message* with its blobs' data put back."""
+        ...
+
+
+class Entry:
+    """A message in a conversation.
+
+    An entry folded from a log keeps where its message lies and decodes it
+    when it is first asked for; so a conversation's memory grows with the
+    number of its entries, not with their bytes.
+    """
+
+    __slots__ = ("_index", "_length", "_message", "_offset", "_source", "author", "id", "made")
+
+    def __init__(  # noqa: PLR0913 - one call for the hot path of a fold
+        self,
+        id_: int,
+        message: Message | None,
+        author: Author | None = None,
+        made: int | None = None,
+        source: Source | None = None,
+        offset: int = 0,
+        length: int = 0,
+        index: int = 0,
+    ) -> None:
+        """Keep the fields; *message* is None for an entry that lies in *source*."""
+        self.id = id_
+        """Counted from 0 in the order messages are first made; never reused."""
+        self.author = author
+        """None: what the user typed, the model's reply, a tool's result."""
+        self.made = made
+        """When it was made, in ms since 1970-01-01 UTC; None: not in a conversation yet."""
+        self._message = message
+        self._source = source
+        self._offset = offset
+        self._length = length
+        self._index = index
+
+    @property
+    def message(self) -> Message:
+        """The message, images put back. Decoded anew each time unless `hold` was called."""
+        if self._message is not None:
+            return self._message
+        assert self._source is not None
+        return self._source.restored(self.stored)
+
+    @property
+    def stored(self) -> Message:
+        """The message as the log holds it: an image's data is a ``blob:`` reference."""
+        if self._message is not None:
+            return self._message
+        from agentmem_cli.session.message import Message
+
+        assert self._source is not None
+        raw, _ = self._source.entry(self._offset, self._length, self._index)
+        return Message(raw)
+
+    @property
+    def extra(self) -> Object:
+        """Fields of the entry that this version does not know."""
+        if self._source is None:
+            return {}
+        _, fields = self._source.entry(self._offset, self._length, self._index)
+        return {key: value for key, value in fields.items() if key not in _KNOWN}
+
+    def located(self) -> tuple[int, int] | None:
+        """Where its record lies in its log, as (offset, length) in bytes; None: nowhere yet."""
+        return None if self._source is None else (self._offset, self._length)
+
+    def copy(self, made: int | None) -> Entry:
+        """Return the same entry with another time *made*."""
+        return Entry(
+            self.id,
+            self._message,
+            self.author,
+            made,
+            self._source,
+            self._offset,
+            self._length,
+            self._index,
+        )
+
+    def edited(self, message: Message) -> Entry:
+        """Return this entry with another *message*; id and author stay, the time is open."""
+        return Entry(self.id, message, self.author)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Entry):
+            return NotImplemented
+        if self.id != other.id or self.author != other.author:
+            return False
+        if self._is_at(other):
+            return True
+        return self.message == other.message
+
+    def _is_at(self, other: Entry) -> bool:
+        return (
+            self._source is not None
+            and self._source is other._source
+            and self._offset == other._offset
+            and self._index == other._index
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Entry({self.id}, {self.stored!r})"
+
+
+_KNOWN = frozenset({"message", "author", "id", "made"})
