@@ -62,7 +62,7 @@ def main() -> int:
     for row in wanted:
         _tell(f"{row.name} ...")
         lines.append(_measure(bench, row, options.runs, yardsticks=options.yardsticks))
-    told = [*_table(lines), "", _conditions(options.runs, load_before, quick=options.quick)]
+    told = [*_table(lines), "", _conditions(bench, options.runs, load_before)]
     print("\n".join(told))
     if options.write is not None:
         _write(options.write, told)
@@ -159,13 +159,17 @@ def _milliseconds(seconds: float) -> str:
     return f"{seconds * 1e3:,.1f} ms" if seconds < 1 else f"{seconds * 1e3:,.0f} ms"
 
 
-def _conditions(runs: int, load_before: float, *, quick: bool) -> str:
+def _conditions(bench: Bench, runs: int, load_before: float) -> str:
     machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} processors"
     load = f"load {load_before:.1f} before and {os.getloadavg()[0]:.1f} after"
-    small = " Small corpora (--quick): the bounds are those of the full ones." if quick else ""
+    small = (
+        " Small corpora (--quick): the bounds are those of the full ones." if bench.quick else ""
+    )
+    pi = "a real transcript" if bench.source is not None else "a made-up one"
     return (
         f"Medians of {runs} runs (fastest-slowest), whole processes, taking turns after a"
-        f" warm-up; Python {platform.python_version()}, {machine}, {load}.{small}"
+        f" warm-up; Python {platform.python_version()}, {machine}, {load}; messages of"
+        f" pi from {pi}.{small}"
     )
 
 
