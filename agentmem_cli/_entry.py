@@ -1,0 +1,47 @@
+"""Where the command `agentmem` starts and ends.
+
+Kept small for its start: `--version` is answered before anything else of the
+package is imported.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from agentmem_cli import __version__
+
+_TROUBLE = 2
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line.
+
+    Args:
+        arguments: The words after the program's name; None: this process's.
+
+    Returns:
+        The exit status, as the help's EXIT STATUS lists it.
+    """
+    words = sys.argv[1:] if arguments is None else arguments
+    if not __debug__:
+        sys.stderr.write("agentmem: error: python -O and PYTHONOPTIMIZE switch off checks\n")
+        sys.stderr.write("hint: The checks keep sessions from harm; run agentmem without -O.\n")
+        return _TROUBLE
+    try:
+        if words[:1] == ["--version"]:
+            _print_version()
+            return 0
+        from agentmem_cli.cli.run import run
+
+        return run(words)
+    except BaseException as error:  # noqa: BLE001 - the one place where every error ends
+        from agentmem_cli.cli.failure import report
+
+        return report(error, words)
+
+
+def _print_version() -> None:
+    if sys.stdout is None:
+        raise OSError(9, "Bad file descriptor", "standard output")
+    sys.stdout.write(f"agentmem {__version__}\n")
+    sys.stdout.flush()

@@ -1,0 +1,192 @@
+"""Errors into words and exit statuses; the one place that does it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from agentmem_cli.errors import AgentMemError, AmbiguousError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agentmem_cli.session.codec import JSON
+
+INTERRUPTED: Final = 130
+TROUBLE: Final = 2
+NOT_FOUND: Final = 3
+
+_GLOBAL_OPTIONS: Final = ("--root", "--lock-wait", "--no-color", "--no-pager", "--utc", "--debug")
+_SUGGESTION: Final = " Did you mean "
+
+
+class Failure(NamedTuple):
+    """What is told about an error."""
+
+    kind: str
+    message: str
+    exit_code: int
+    hint: str | None = None
+    candidates: tuple[str, ...] = ()
+
+
+def report(error: BaseException, arguments: Sequence[str]) -> int:
+    """Tell *error* on standard error, in the form that *arguments* ask for.
+
+    Args:
+        error: What ended the command, a `SystemExit` or Typer's `Exit` included.
+        arguments: The words after the program's name.
+
+    Returns:
+        The exit status. A closed pipe is 0, and nothing is told.
+    """
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else (0 if error.code is None else TROUBLE)
+    status = _typer_exit(error)
+    if status is not None:
+        return status
+    if isinstance(error, BrokenPipeError) and error.filename is None:
+        _silence_output()
+        return 0
+    words = _before_end(arguments)
+    if "--debug" in words:
+        import traceback
+
+        traceback.print_exception(error)
+    failure = explain(error)
+    if "--json" in words:
+        _tell_json(failure)
+    else:
+        _tell_text(failure)
+    if isinstance(error, OSError):
+        _silence_output()
+    return failure.exit_code
+
+
+def explain(error: BaseException) -> Failure:
+    """Say what *error* is to a person and to a program."""
+    if isinstance(error, AgentMemError):
+        candidates = error.candidates if isinstance(error, AmbiguousError) else ()
+        return Failure(error.kind, str(error), error.exit_code, error.hint, candidates)
+    if isinstance(error, OSError):
+        return _explain_os(error)
+    usage = _explain_usage(error)
+    if usage is not None:
+        return usage
+    if _is_interrupt(error):
+        return Failure("interrupted", "interrupted", INTERRUPTED)
+    if isinstance(error, MemoryError):
+        return Failure("error", "out of memory", TROUBLE)
+    told = f"{type(error).__name__}: {error}".rstrip(": ")
+    hint = "This is a mistake in agentmem. agentmem --debug COMMAND shows where it is."
+    return Failure("internal", f"internal error, {told}", TROUBLE, hint)
+
+
+def _explain_os(error: OSError) -> Failure:
+    import errno
+
+    reason = error.strerror or str(error) or type(error).__name__
+    names = [os.fsdecode(name) for name in (error.filename, error.filename2) if _is_name(name)]
+    message = f"{' -> '.join(names)}: {reason}" if names else reason
+    if isinstance(error, FileNotFoundError):
+        return Failure("not_found", message, NOT_FOUND)
+    hints = {
+        errno.ENOSPC: "Make room on the disk and run the command again.",
+        errno.EDQUOT: "Make room on the disk and run the command again.",
+        errno.EROFS: "Choose another folder with --root.",
+        errno.EACCES: "Look at the owner and the mode of the file and of its folder.",
+        errno.EPERM: "Look at the owner and the mode of the file and of its folder.",
+        errno.EMFILE: "Raise the limit of open files (ulimit -n).",
+    }
+    return Failure("io", message, TROUBLE, hints.get(error.errno or 0))
+
+
+def _is_name(name: object) -> bool:
+    return isinstance(name, str | bytes | os.PathLike)
+
+
+def _explain_usage(error: BaseException) -> Failure | None:
+    """Explain what Typer says about the words of a call; None where it is not that."""
+    if "typer" not in sys.modules:
+        return None
+    import typer
+
+    # UsageError itself has no public name.
+    usage_error = typer.BadParameter.__mro__[1]
+    if not isinstance(error, usage_error):
+        return None
+    message = str(getattr(error, "format_message", error.__str__)())
+    message, found, suggestion = message.partition(_SUGGESTION)
+    hint = f"Did you mean {suggestion}" if found else _usage_hint(error, message)
+    return Failure("usage", message[:1].lower() + message[1:].rstrip("."), TROUBLE, hint)
+
+
+def _usage_hint(error: BaseException, message: str) -> str:
+    for option in _GLOBAL_OPTIONS:
+        if message.endswith(option):
+            return f"{option} stands before the command: agentmem {option} ... COMMAND"
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "agentmem"
+    return f"{path} --help tells what it takes."
+
+
+def _typer_exit(error: BaseException) -> int | None:
+    if "typer" not in sys.modules:
+        return None
+    import typer
+
+    return error.exit_code if isinstance(error, typer.Exit) else None
+
+
+def _is_interrupt(error: BaseException) -> bool:
+    if isinstance(error, KeyboardInterrupt):
+        return True
+    if "typer" not in sys.modules:
+        return False
+    import typer
+
+    return isinstance(error, typer.Abort)
+
+
+def _before_end(arguments: Sequence[str]) -> list[str]:
+    words = list(arguments)
+    return words[: words.index("--")] if "--" in words else words
+
+
+def _tell_text(failure: Failure) -> None:
+    from agentmem_cli.cli import output, text
+
+    lines = text.visible(failure.message).split("\n")
+    lines[0] = f"agentmem: error: {lines[0]}"
+    lines += [f"  {text.one_line(name)}" for name in failure.candidates]
+    if failure.hint:
+        lines.append(f"hint: {text.one_line(failure.hint)}")
+    output.talk(*lines)
+
+
+def _tell_json(failure: Failure) -> None:
+    from agentmem_cli.cli import output
+
+    told: dict[str, JSON] = {
+        "kind": failure.kind,
+        "message": failure.message,
+        "hint": failure.hint,
+        "exit_code": failure.exit_code,
+    }
+    if failure.candidates:
+        told["candidates"] = list(failure.candidates)
+    output.talk(output.json_line({"error": told}).decode().removesuffix("\n"))
+
+
+def _silence_output() -> None:
+    """Let nothing that still waits for standard output fail once more at the end."""
+    if sys.stdout is None:
+        return
+    try:
+        descriptor = sys.stdout.fileno()
+        nothing = os.open(os.devnull, os.O_WRONLY)
+    except (OSError, ValueError):
+        return
+    os.dup2(nothing, descriptor)
+    os.close(nothing)

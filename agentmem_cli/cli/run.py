@@ -1,0 +1,35 @@
+"""One run of the command tree, with nothing of Typer's own error handling."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from agentmem_cli.cli.app import app
+
+PROGRAM = "agentmem"
+COMPLETE = "_AGENTMEM_COMPLETE"
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command that *arguments* name.
+
+    Typer's `main` is passed by: it would turn a closed pipe into status 1 and
+    print errors in its own way.
+
+    Returns:
+        What the command returned as its exit status; None counts as 0.
+
+    Raises:
+        BaseException: Whatever ended the command, for `cli.failure.report`.
+    """
+    import typer
+
+    group = typer.main.get_command(app)
+    if COMPLETE in os.environ:
+        group.main(args=arguments, prog_name=PROGRAM, complete_var=COMPLETE)
+    with group.make_context(PROGRAM, arguments) as context:
+        status: object = group.invoke(context)
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    return status if isinstance(status, int) else 0
