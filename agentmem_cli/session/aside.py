@@ -41,7 +41,7 @@ class Aside:
         """
         if not isinstance(value, dict) or not isinstance(kind := value.get("kind"), str):
             msg = "an aside is an object with a kind"
-            raise ValueError(msg)
+            raise ValueError(msg)  # noqa: TRY004 - one error for every malformed value
         after = value.get("after")
         if after is not None and (type(after) is not int or after < 0):
             msg = "an aside stands after an entry's id"

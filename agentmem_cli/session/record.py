@@ -25,13 +25,13 @@ from agentmem_cli.session.change import (
 from agentmem_cli.session.codec import dumps
 from agentmem_cli.session.entry import Entry
 from agentmem_cli.session.message import Message
-from agentmem_cli.session.stamp import Stamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from agentmem_cli.session.codec import JSON, Object
     from agentmem_cli.session.entry import Source
+    from agentmem_cli.session.stamp import Stamp
 
 FORMAT: Final = "rig-session/4"
 """The format that a header names."""
@@ -109,7 +109,7 @@ def encode_header(stamp: Stamp, header: Header) -> bytes:
     return _line(stamp, None, "header", b"," + dumps(own)[1:-1])
 
 
-def encode_record(stamp: Stamp, record: LogRecord) -> bytes:
+def encode_record(stamp: Stamp, record: LogRecord) -> bytes:  # noqa: PLR0911 - one a type
     """Return the record's line, its end included. ``stamp.t`` is what is written as ``t``."""
     if isinstance(record, Saved):
         own: Object = {"key": record.key, "value": record.value}
@@ -141,7 +141,7 @@ def encode_entries(entries: Iterable[Entry], written: int | None) -> bytes:
 
 
 def encode_entry(entry: Entry, written: int | None) -> bytes:
-    """Return one entry's JSON. *written* is the record's ``t`` in ms; None: always write ``made``."""
+    """Return one entry's JSON; a made time equal to *written* (ms) is left out."""
     raw = entry.stored.raw
     author = b"" if entry.author is None else b',"author":' + dumps(entry.author.to_value())
     made = b"" if entry.made in (None, written) else b',"made":%d' % entry.made
@@ -266,16 +266,15 @@ def _entries(
         if type(message) is not dict or type(id_) is not int or not 0 <= id_ < U64_MAX:
             msg = "an entry has a message (an object) and an id (a number)"
             raise BadRecord(msg)
-        if author is not None:
-            author = _author(author)
+        who = None if author is None else _author(author)
         at = value.get("made", written)
         if type(at) is not int:
             msg = "an entry's made time is a number"
             raise BadRecord(msg)
         if source is None:
-            made.append(Entry(id_, Message.of(message), author, at))
+            made.append(Entry(id_, Message.of(message), who, at))
         else:
-            made.append(Entry(id_, None, author, at, source, offset, length, index))
+            made.append(Entry(id_, None, who, at, source, offset, length, index))
     return tuple(made)
 
 
@@ -316,9 +315,7 @@ def _aside_value(value: JSON) -> Aside | None:
         raise BadRecord(str(error)) from None
 
 
-def _reset(
-    value: JSON, written: int, source: Source | None, offset: int, length: int
-) -> State:
+def _reset(value: JSON, written: int, source: Source | None, offset: int, length: int) -> State:
     if type(value) is not dict:
         msg = "a reset holds a state"
         raise BadRecord(msg)

@@ -1,0 +1,224 @@
+"""One log folded: header, conversation, saved values, and what did not fit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from agentmem_cli import errors
+from agentmem_cli.session.applied import CannotApply
+from agentmem_cli.session.conversation import Conversation
+from agentmem_cli.session.lines import TORN, Damage, scan
+from agentmem_cli.session.record import (
+    CHANGES,
+    FORMAT,
+    BadRecord,
+    Header,
+    decode_change,
+    decode_header,
+    decode_saved,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agentmem_cli.session.codec import JSON, Object
+    from agentmem_cli.session.lines import Line
+    from agentmem_cli.session.source import LogSource
+
+BAD_FORMAT: Final = "format"
+"""The header names another format, or none."""
+BAD_HEADER: Final = "header"
+"""The log does not begin with a header, or it is not whole."""
+BAD_STAMP: Final = "stamp"
+"""``seq`` is not dense, or ``n`` does not increase."""
+BAD_RECORD: Final = "record"
+"""A field is missing or has another shape."""
+UNKNOWN_TYPE: Final = "unknown-type"
+"""A type that this version does not know; a newer program wrote it."""
+NOT_APPLIED: Final = "not-applied"
+"""The change does not fit the conversation it stands in."""
+
+SEVERE: Final = frozenset({BAD_STAMP})
+"""What a lenient fold names and still folds in."""
+
+
+class Cut(NamedTuple):
+    """Where a fold ends: before the first record that is past one of the bounds."""
+
+    n: int | None = None
+    """Records with this ``n`` or a greater one are past it."""
+    t: int | None = None
+    """Records whose running latest time is later than this (ms) are past it."""
+    future: int | None = None
+    """Times later than this (ms; the time now) do not move the running latest time."""
+
+
+class LogFold:
+    """What a log comes to.
+
+    Strict, the first damage raises (`errors.Record`, `errors.Format`) and
+    ``damages`` holds a torn tail at most. Lenient, everything is named in
+    ``damages``, and what can be read and applied is.
+    """
+
+    def __init__(self, log: str, source: LogSource, *, strict: bool) -> None:
+        """Begin with nothing; *log* is the log's name."""
+        self.log = log
+        self.strict = strict
+        self.header: Header | None = None
+        self.header_n: int = 0
+        """The header's ``n``."""
+        self.started_ms: int | None = None
+        """The header's time."""
+        self.conversation = Conversation()
+        self.saved: dict[str, JSON] = {}
+        self.retired = False
+        self.records = 0
+        """Records that were read, the header too."""
+        self.last_seq = -1
+        self.last_n = -1
+        self.last_t: int | None = None
+        self.damages: list[Damage] = []
+        self.ended = False
+        """Whether a cut ended the fold before the log's end."""
+        self.end = 0
+        """Where the next record would be appended: bytes up to the last whole line's end."""
+        self.source = source
+        """Where its entries are decoded from."""
+        self._latest: int | None = None
+
+    @property
+    def torn(self) -> Damage | None:
+        """The torn tail, where there is one."""
+        found = [damage for damage in self.damages if damage.kind == TORN]
+        return found[-1] if found else None
+
+    def run(self, cut: Cut | None = None, on_record: OnRecord | None = None) -> LogFold:
+        """Fold the whole log, or up to *cut*; return self.
+
+        Args:
+            cut: Where to stop.
+            on_record: Called with every record's line and fold after it was folded.
+
+        Raises:
+            errors.Record: A record cannot be read or applied (strict).
+            errors.Format: The header names another format (strict).
+        """
+        source = self.source
+        take = self._take
+        for line in scan(source.log, self._report):
+            if cut is not None and self._is_past(cut, line.fields):
+                self.ended = True
+                break
+            take(line)
+            if on_record is not None:
+                on_record(line, self)
+        torn = self.torn
+        self.end = source.log.size if torn is None else torn.offset
+        self.conversation.lineage = 0 if self.header is None else self.header.lineage
+        return self
+
+    def _report(self, damage: Damage) -> None:
+        if self.strict and damage.kind != TORN:
+            raise errors.Record(self.log, damage.line, damage.why)
+        self.damages.append(damage)
+
+    def _fault(self, line: Line, kind: str, why: str) -> None:
+        if self.strict:
+            raise errors.Record(self.log, line.number, why)
+        self.damages.append(Damage(line.number, line.offset, line.length, kind, why))
+
+    def _is_past(self, cut: Cut, fields: Object) -> bool:
+        n, t = fields.get("n"), fields.get("t")
+        if cut.n is not None and type(n) is int and n >= cut.n:
+            return True
+        if cut.t is None or type(t) is not int or (cut.future is not None and t > cut.future):
+            return False
+        self._latest = t if self._latest is None else max(self._latest, t)
+        return self._latest > cut.t
+
+    def _take(self, line: Line) -> None:
+        fields = line.fields
+        seq, n, t = fields.get("seq"), fields.get("n"), fields.get("t")
+        if type(seq) is not int or type(n) is not int or type(t) is not int:
+            self._fault(line, BAD_RECORD, "a record without a stamp (seq, n and t)")
+            return
+        if seq != self.last_seq + 1 or n <= self.last_n:
+            self._check_stamp(line, seq, n)
+        self.last_seq = seq
+        self.last_n = max(self.last_n, n)
+        self.last_t = t
+        self.records += 1
+        kind = fields.get("type")
+        if self.header is None and self.records == 1:
+            self._take_header(line, n, t)
+        elif kind in CHANGES:
+            self._take_change(line, t)
+        else:
+            self._take_other(line, kind)
+
+    def _check_stamp(self, line: Line, seq: int, n: int) -> None:
+        if seq != self.last_seq + 1:
+            self._fault(line, BAD_STAMP, f"seq {seq} follows {self.last_seq}")
+        elif n <= self.last_n:
+            self._fault(line, BAD_STAMP, f"n {n} does not increase (it was {self.last_n})")
+
+    def _take_change(self, line: Line, t: int) -> None:
+        fields = line.fields
+        try:
+            if fields["type"] in _EXACT:
+                fields = self.source.exact(line.offset, line.length)
+            change = decode_change(fields, t, self.source, line.offset, line.length)
+            self.conversation.apply(change)
+        except BadRecord as error:
+            self._fault(line, BAD_RECORD, str(error))
+        except CannotApply as error:
+            self._fault(line, NOT_APPLIED, f"the change does not apply: {error}")
+        else:
+            self.conversation.changes += 1
+
+    def _take_header(self, line: Line, n: int, t: int) -> None:
+        fields = line.fields
+        if fields.get("type") != "header":
+            self._fault(line, BAD_HEADER, "the log does not begin with a header")
+            if not self.strict and fields.get("type") in CHANGES:
+                self._take_change(line, t)
+            return
+        found = fields.get("format")
+        if found != FORMAT:
+            told = found if isinstance(found, str) else None
+            if self.strict:
+                raise errors.Format(self.log, told)
+            self._fault(line, BAD_FORMAT, f"the header names the format {told!r}")
+        try:
+            header = decode_header(fields)
+        except BadRecord as error:
+            self._fault(line, BAD_HEADER, str(error))
+            return
+        if header.log != self.log:
+            self._fault(line, BAD_HEADER, f"the header names the log {header.log!r}")
+        self.header, self.header_n, self.started_ms = header, n, t
+
+    def _take_other(self, line: Line, kind: JSON) -> None:
+        if kind == "state":
+            try:
+                saved = decode_saved(self.source.exact(line.offset, line.length))
+            except BadRecord as error:
+                self._fault(line, BAD_RECORD, str(error))
+                return
+            if saved.value is None:
+                self.saved.pop(saved.key, None)
+            else:
+                self.saved[saved.key] = saved.value
+        elif kind == "retired":
+            self.retired = True
+        elif kind == "header":
+            self._fault(line, BAD_HEADER, "a second header")
+        else:
+            self._fault(line, UNKNOWN_TYPE, f"a record of the unknown type {kind!r}")
+
+
+_EXACT: Final = frozenset({"aside", "reset"})
+
+if TYPE_CHECKING:
+    OnRecord = Callable[[Line, LogFold], None]

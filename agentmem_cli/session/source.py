@@ -1,0 +1,95 @@
+"""Where located entries are decoded from: a log that was opened."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from agentmem_cli.session.codec import elements, loads_object, loads_text, members
+from agentmem_cli.session.images import put_back
+
+if TYPE_CHECKING:
+    from agentmem_cli.session.codec import Object
+    from agentmem_cli.session.images import BlobFiles
+    from agentmem_cli.session.lines import Bytes
+    from agentmem_cli.session.message import Message
+
+    class OpenLog(Bytes, Protocol):
+        """An opened log whose bytes can be read again."""
+
+        def read_at(self, offset: int, length: int) -> bytes:
+            """Return *length* bytes from *offset*."""
+            ...
+
+
+class LogSource:
+    """An opened log and the files that its blobs are among.
+
+    It goes on reading the log that was opened when that is replaced
+    underneath. The last record read is kept, so that its entries cost one
+    decoding together.
+    """
+
+    __slots__ = ("_files", "_kept", "log", "lost")
+
+    def __init__(self, log: OpenLog, files: BlobFiles) -> None:
+        """Read records from *log* and blobs from *files*."""
+        self.log = log
+        self._files = files
+        self.lost: list[Exception] = []
+        """Why images could not be put back, in the order it was found."""
+        self._kept: tuple[int, list[tuple[bytes, Object]]] = (-1, [])
+
+    @property
+    def files(self) -> BlobFiles:
+        """The files that the log's blobs are among."""
+        return self._files
+
+    def exact(self, offset: int, length: int) -> Object:
+        """Return a record's fields, decoded exactly; bytes that are not UTF-8 as U+FFFD."""
+        raw = self.log.read_at(offset, length)
+        try:
+            return loads_object(raw)
+        except UnicodeDecodeError:
+            return loads_object(_repaired(raw))
+
+    def entry(self, offset: int, length: int, index: int) -> tuple[bytes, Object]:
+        """Return an entry's message bytes and its other fields, as the log holds them."""
+        if self._kept[0] != offset:
+            self._kept = (offset, self._entries(offset, length))
+        return self._kept[1][index]
+
+    def restored(self, message: Message) -> Message:
+        """Return *message* with its blobs' data put back; failures go to ``lost``."""
+        restored, failures = put_back(message, self._files)
+        self.lost.extend(failures)
+        return restored
+
+    def _entries(self, offset: int, length: int) -> list[tuple[bytes, Object]]:
+        raw = self.log.read_at(offset, length)
+        try:
+            text = raw.decode("utf-8")
+        except UnicodeDecodeError:
+            text = raw.decode("utf-8", "replace")
+        start = _array_start(text)
+        return [_split(text[begin:end]) for begin, end in elements(text, start)]
+
+
+def _array_start(text: str) -> int:
+    """Where a record's array of entries begins, whichever type it has."""
+    spans = members(text)
+    for key in ("entries", "with"):
+        if key in spans:
+            return spans[key][0]
+    begin, end = spans["state"]
+    return begin + members(text[begin:end])["entries"][0]
+
+
+def _split(text: str) -> tuple[bytes, Object]:
+    spans = members(text)
+    begin, end = spans.pop("message")
+    fields: Object = {key: loads_text(text[start:stop]) for key, (start, stop) in spans.items()}
+    return text[begin:end].encode(), fields
+
+
+def _repaired(raw: bytes) -> bytes:
+    return raw.decode("utf-8", "replace").encode()

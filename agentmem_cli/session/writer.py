@@ -1,0 +1,385 @@
+"""Writing to logs: conditional appends, saved conversations, forks.
+
+Source: DESIGN.md, "Writing".
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from agentmem_cli import errors
+from agentmem_cli.session.change import ChangeRecord, Push, Reset, Splice, State
+from agentmem_cli.session.clock import fresh_lineage, now_ms
+from agentmem_cli.session.conversation import BEGUN
+from agentmem_cli.session.fold import LogFold
+from agentmem_cli.session.heads import read_head
+from agentmem_cli.session.images import BLOB_FOLDER, blob_names, get_blob, store_images
+from agentmem_cli.session.reader import BytesLog, HeldFiles, fold_log
+from agentmem_cli.session.record import Header, LogRecord, encode_header, encode_record
+from agentmem_cli.session.session import TornTail
+from agentmem_cli.session.source import LogSource
+from agentmem_cli.session.stamp import Stamp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from agentmem_cli.session.codec import JSON
+    from agentmem_cli.session.conversation import Conversation
+    from agentmem_cli.session.entry import Entry
+    from agentmem_cli.session.images import BlobFiles
+    from agentmem_cli.session.message import Message
+    from agentmem_cli.session.session import Session
+    from agentmem_cli.storage.store import AsyncStore, Batch, Store
+
+RECOVERED = "recovered/"
+"""Where torn bytes are set aside, among a session's files."""
+
+
+@contextmanager
+def changing(log: str) -> Iterator[None]:
+    """Turn a store's `errors.LogChanged` into `errors.Changed` of *log*."""
+    try:
+        yield
+    except errors.LogChanged as error:
+        raise errors.Changed(error.log or log) from error
+
+
+@dataclass(slots=True)
+class LogEnd:
+    """How a log ends, so that records can be appended to it."""
+
+    log: str
+    size: int = 0
+    """Its bytes, a torn tail too; 0: there is no log yet."""
+    keep: int = 0
+    """Its bytes up to the last whole record's end."""
+    seq: int = -1
+    """The last record's ``seq``; -1: there is none."""
+    n: int = -1
+    """The last record's ``n``."""
+    lineage: int = BEGUN
+    changes: int = 0
+    """How many records are changes of the conversation."""
+    saved: dict[str, JSON] = field(default_factory=dict)
+    parent: str | None = None
+
+    @classmethod
+    def of(cls, fold: LogFold | None, log: str, size: int) -> LogEnd:
+        """Return the end of a log that was folded strictly."""
+        if fold is None or fold.records == 0:
+            keep = 0 if fold is None else fold.end
+            return cls(log, size, keep)
+        header = fold.header
+        assert header is not None
+        return cls(
+            log,
+            size,
+            fold.end,
+            fold.last_seq,
+            fold.last_n,
+            header.lineage,
+            fold.conversation.changes,
+            dict(fold.saved),
+            header.parent,
+        )
+
+
+class Encoder:
+    """Encodes records for the end of a log, a header first where there is none."""
+
+    def __init__(self, end: LogEnd, first_n: int, parent: str | None = None) -> None:
+        """Go on after *end*, numbering from *first_n*."""
+        self.end = end
+        self.n = first_n
+        self.parent = parent
+        self.lines: list[bytes] = []
+        self.lineage = end.lineage
+        self._seq = end.seq + 1
+
+    def add(self, record: LogRecord, t: int) -> None:
+        """Encode one record, written at *t* ms."""
+        if self._seq == 0:
+            self.lineage = fresh_lineage()
+            header = Header(self.end.log, self.lineage, self.parent)
+            self._put(lambda stamp: encode_header(stamp, header), t)
+        self._put(lambda stamp: encode_record(stamp, record), t)
+
+    def _put(self, encode: Callable[[Stamp], bytes], t: int) -> None:
+        self.lines.append(encode(Stamp(self.n, self._seq, t)))
+        self._seq += 1
+        self.n += 1
+
+
+def write_lines(batch: Batch, end: LogEnd, lines: Sequence[bytes], read: bytes) -> TornTail | None:
+    """Put *lines* at the end of a log, a torn tail set aside first.
+
+    Args:
+        batch: What the change is part of.
+        end: How the log ends.
+        lines: Whole records.
+        read: The torn tail's bytes; empty without one.
+
+    Returns:
+        What was set aside; None: nothing.
+    """
+    data = b"".join(lines)
+    if end.size == end.keep:
+        batch.append_log(end.log, end.size, data)
+        return None
+    import hashlib
+
+    name = f"{RECOVERED}{end.log}-{hashlib.sha256(read).hexdigest()}.part"
+    batch.write_file(name, read)
+    batch.cut_log(end.log, end.size, end.keep)
+    if data:
+        batch.append_log(end.log, end.keep, data)
+    return TornTail(end.log, end.keep, end.size - end.keep, name)
+
+
+def stored_records(records: Sequence[LogRecord], files: BlobFiles) -> list[LogRecord]:
+    """Return *records* with the images of pushes and splices kept as blobs of *files*."""
+    return [_stored(record, files) for record in records]
+
+
+def _stored(record: LogRecord, files: BlobFiles) -> LogRecord:
+    if not isinstance(record, ChangeRecord):
+        return record
+    change = record.change
+    if isinstance(change, Push):
+        return record._replace(change=Push(_stored_entries(change.entries, files)))
+    if isinstance(change, Splice):
+        return record._replace(change=change._replace(with_=_stored_entries(change.with_, files)))
+    return record
+
+
+def _stored_entries(entries: tuple[Entry, ...], files: BlobFiles) -> tuple[Entry, ...]:
+    return tuple(_stored_entry(entry, files) for entry in entries)
+
+
+def _stored_entry(entry: Entry, files: BlobFiles) -> Entry:
+    stored = entry.stored
+    if b'"image"' not in stored.raw:
+        return entry
+    if entry.blob_files is not None:
+        _carry_blobs(stored, entry.blob_files, files)
+    message = store_images(stored, files)
+    return entry if message is stored else entry.with_message(message)
+
+
+def _carry_blobs(message: Message, source: BlobFiles, target: BlobFiles) -> None:
+    """Copy the blobs that *message* names; a lost one stays named, and lost."""
+    for name in blob_names(message.value):
+        try:
+            data = get_blob(source, name)
+        except (OSError, ValueError):
+            continue
+        try:
+            there = target.read_file(BLOB_FOLDER + name) == data
+        except FileNotFoundError:
+            there = False
+        if not there:
+            target.write_file(BLOB_FOLDER + name, data)
+
+
+def last_n(store: Store) -> int:
+    """Return the greatest ``n`` of all logs' last records; -1 without any."""
+    stamps = (read_head(store, log).last for log in store.logs())
+    return max((stamp.n for stamp in stamps if stamp is not None), default=-1)
+
+
+def fold_end(store: Store, log: str) -> tuple[LogFold | None, LogEnd, bytes]:
+    """Fold a log strictly for an edit.
+
+    Returns:
+        The fold (None: there is no log), how it ends, and its torn tail's bytes.
+
+    Raises:
+        errors.SessionError: It does not read.
+    """
+    try:
+        fold = fold_log(store, log)
+    except FileNotFoundError:
+        return None, LogEnd(log), b""
+    opened = fold.source.log
+    torn = fold.torn
+    tail = b"" if torn is None else opened.read_at(torn.offset, opened.size - torn.offset)
+    return fold, LogEnd.of(fold, log, opened.size), tail
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """What an append to a log came to."""
+
+    log: str
+    first_n: int
+    """The ``n`` of the first record written (the header's, where one was)."""
+    last_n: int
+    records: int
+    """Records written, a header among them; 0: nothing was to be written."""
+    fold: LogFold | None
+    """The log as it was before; None: there was none."""
+    torn: TornTail | None
+    size: int
+    """The log's bytes now."""
+
+
+def append_records(
+    store: Store,
+    log: str,
+    make: Callable[[LogFold | None], Sequence[LogRecord]],
+    *,
+    parent: str | None = None,
+    at: int | None = None,
+) -> Appended:
+    """Append what *make* makes of a log as it stands, under the session's lock.
+
+    The other logs are asked for their last stamps only.
+
+    Args:
+        store: Where the log is.
+        log: Its name; it is started where there is none.
+        make: Gets the log's strict fold (None: there is no log) and returns
+            the records; nothing is written when there are none.
+        parent: The agent that spawned this one, for a header.
+        at: When the records are written, in ms; None: now.
+
+    Raises:
+        errors.SessionError: The log does not read, or was changed.
+        errors.Busy: The lock was not free in time.
+        OSError: Nothing was written.
+    """
+    from agentmem_cli.storage.store import batch_of
+
+    t = now_ms() if at is None else at
+    with changing(log), batch_of(store) as batch:
+        fold, end, tail = fold_end(store, log)
+        records = stored_records(make(fold), batch)
+        first = max(last_n(store), end.n) + 1
+        encoder = Encoder(end, first, parent)
+        for record in records:
+            encoder.add(record, record.at if isinstance(record, ChangeRecord) else t)
+        torn = write_lines(batch, end, encoder.lines, tail) if encoder.lines else None
+    size = end.keep + sum(map(len, encoder.lines)) if encoder.lines else end.size
+    return Appended(log, first, encoder.n - 1, len(encoder.lines), fold, torn, size)
+
+
+def save(store: Store, log: str, conversation: Conversation) -> None:
+    """Append a conversation's unsaved changes to its log.
+
+    An empty log takes any conversation: its changes where it was begun from
+    nothing, else all of it as one reset. ``n`` goes on from this log's last.
+
+    Raises:
+        errors.Changed: The log holds changes that this value does not continue.
+        errors.SessionError: The log does not read.
+        OSError: Nothing was written, and the changes are still unsaved.
+    """
+    from agentmem_cli.storage.store import batch_of
+
+    with changing(log), batch_of(store) as batch:
+        _, end, tail = fold_end(store, log)
+        records = stored_records(_to_save(end, conversation), batch)
+        if not records:
+            return
+        encoder = Encoder(end, end.n + 1)
+        _encode(encoder, records)
+        write_lines(batch, end, encoder.lines, tail)
+    _saved(conversation, encoder.lineage, end.changes + len(records))
+
+
+async def save_async(store: AsyncStore, log: str, conversation: Conversation) -> None:
+    """Save to an asynchronous store, as `save` does: new blobs, then one conditional append.
+
+    A torn tail is set aside as a file first; the log is then replaced whole.
+
+    Raises:
+        errors.Changed: The log holds changes that this value does not continue.
+        errors.SessionError: The log does not read.
+    """
+    try:
+        data = await store.read_log_async(log)
+    except FileNotFoundError:
+        data = b""
+    blobs: dict[str, bytes] = {}
+    held = HeldFiles(blobs)
+    fold = LogFold(log, LogSource(BytesLog(data), held), strict=True).run() if data else None
+    end = LogEnd.of(fold, log, len(data))
+    records = stored_records(_to_save(end, conversation), held)
+    if not records:
+        return
+    encoder = Encoder(end, end.n + 1)
+    _encode(encoder, records)
+    for name, blob in blobs.items():
+        await store.write_file_async(name, blob)
+    added = b"".join(encoder.lines)
+    with changing(log):
+        if end.size == end.keep:
+            await store.append_log_async(log, end.size, added)
+        else:
+            import hashlib
+
+            torn = data[end.keep :]
+            name = f"{RECOVERED}{log}-{hashlib.sha256(torn).hexdigest()}.part"
+            await store.write_file_async(name, torn)
+            await store.replace_log_async(log, end.size, data[: end.keep] + added)
+    _saved(conversation, encoder.lineage, end.changes + len(records))
+
+
+def _to_save(end: LogEnd, conversation: Conversation) -> list[LogRecord]:
+    if end.changes:
+        if not conversation.continues(end.lineage, end.changes):
+            raise errors.Changed(end.log)
+        return list(conversation.unsaved)
+    if conversation.lineage == BEGUN or conversation.continues(end.lineage, 0):
+        return list(conversation.unsaved)
+    state = conversation.state()
+    if state == State():
+        return []
+    return [ChangeRecord(Reset(state), None, now_ms())]
+
+
+def _encode(encoder: Encoder, records: Sequence[LogRecord]) -> None:
+    for record in records:
+        encoder.add(record, record.at if isinstance(record, ChangeRecord) else now_ms())
+
+
+def _saved(conversation: Conversation, lineage: int, changes: int) -> None:
+    conversation.take_unsaved()
+    conversation.lineage = lineage
+    conversation.changes = changes
+
+
+def save_session(store: Store, session: Session) -> None:
+    """Append every agent's unsaved changes and changed values together; see `Session.save`."""
+    from agentmem_cli.session.record import SESSION, Saved
+    from agentmem_cli.storage.store import batch_of
+
+    done: list[tuple[Conversation, int, int]] = []
+    with changing(SESSION), batch_of(store) as batch:
+        next_n = last_n(store) + 1
+        # Why: a spawned agent's log is written before its parent's.
+        agents = sorted(session.agents, key=lambda agent: agent.parent is None)
+        parts: list[tuple[str, str | None, dict[str, JSON], Conversation | None]] = [
+            (agent.id, agent.parent, dict(agent.saved), agent.conversation) for agent in agents
+        ]
+        parts.append((SESSION, None, dict(session.saved), None))
+        for log, parent, saved, conversation in parts:
+            _, end, tail = fold_end(store, log)
+            records: list[LogRecord] = []
+            for key in {**end.saved, **saved}:
+                if end.saved.get(key) != saved.get(key):
+                    records.append(Saved(key, saved.get(key)))  # noqa: PERF401
+            changes = [] if conversation is None else _to_save(end, conversation)
+            records = stored_records([*records, *changes], batch)
+            if not records:
+                continue
+            encoder = Encoder(end, next_n, parent)
+            _encode(encoder, records)
+            next_n = encoder.n
+            write_lines(batch, end, encoder.lines, tail)
+            if conversation is not None:
+                done.append((conversation, encoder.lineage, end.changes + len(changes)))
+    for conversation, lineage, count in done:
+        _saved(conversation, lineage, count)
