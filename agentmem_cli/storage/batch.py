@@ -1,0 +1,383 @@
+"""Changes of a session directory that are made together.
+
+New bytes are staged in part files beside their targets while the ``with``
+block runs; nothing of the session changes before its end. A single change
+that is atomic by itself is then made as it is; several go through the redo
+file (see `redo`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from typing import TYPE_CHECKING
+
+from agentmem_cli.errors import ConflictError, LogChanged
+from agentmem_cli.storage import redo
+from agentmem_cli.storage.layout import (
+    FILES,
+    META,
+    REDO,
+    file_path,
+    is_staged,
+    log_of,
+    log_path,
+    split,
+    staged_name,
+)
+from agentmem_cli.storage.listing import file_names, staged_parts
+from agentmem_cli.storage.names import check_log_name, check_name
+from agentmem_cli.storage.spool import Spool
+from agentmem_cli.storage.streams import token
+
+if TYPE_CHECKING:
+    from agentmem_cli.storage.files import Folder
+    from agentmem_cli.storage.locks import SessionLock
+    from agentmem_cli.storage.store import Sink
+
+_KEY_BYTES = 32
+
+
+class _Target:
+    """What is to become of one file."""
+
+    __slots__ = ("keep", "kind", "old", "path", "spool")
+
+    def __init__(self, path: str, old: int | None, spool: Spool) -> None:
+        """Add nothing to a file of *old* bytes, to begin with (None: there is none)."""
+        self.path = path
+        self.old = old
+        self.kind = "append"
+        self.keep = old or 0
+        self.spool = spool
+
+    @property
+    def size(self) -> int:
+        """Its bytes as the batch has left it."""
+        return (self.keep if self.kind == "append" else 0) + self.spool.size
+
+    def settle(self) -> bool:
+        """Take the plainest form of the change; return whether there is one at all."""
+        if self.kind == "remove":
+            return self.old is not None
+        if self.kind == "append" and self.old is None:
+            # A new file appears whole: an append to nothing could leave an empty one.
+            self.kind = "replace"
+            return bool(self.spool.size) or log_of(self.path) is None
+        return self.kind == "replace" or self.spool.size > 0 or self.keep != self.old
+
+    @property
+    def rank(self) -> int:
+        """When it is made: new files, other files, logs, meta, removals.
+
+        Blobs thus stand before the record that names them, and meta is never
+        older than the logs it is of.
+        """
+        if self.kind == "remove":
+            return 4
+        if self.path == file_path(META):
+            return 3
+        if log_of(self.path) is not None:
+            return 2
+        return 0 if self.old is None else 1
+
+
+class DirBatch:
+    """A `Batch` over a session directory; its maker holds the lock and calls `close`."""
+
+    def __init__(self, root: Folder, lock: SessionLock) -> None:
+        """Stage changes of the session directory *root*, whose *lock* is held."""
+        self.key = os.urandom(_KEY_BYTES)
+        self.waiting_bytes = 0
+        self._root = root
+        self._lock = lock
+        self._targets: dict[str, _Target] = {}
+        self._parts: list[str] = []
+        self._made: list[tuple[str, ...]] = []
+
+    # -- what spools use ---------------------------------------------------
+
+    def folder(self, path: str) -> Folder:
+        """Open, and make where missing, the folder of the relative *path*."""
+        return self._root.reach(split(path)[0], self._made)
+
+    def part_made(self, path: str) -> None:
+        """Note that the part file at the relative *path* is about to exist."""
+        self._parts.append(path)
+        self._lock.live.add(split(path)[1])
+
+    def relieve(self) -> None:
+        """Move what all spools hold to their part files."""
+        for target in self._targets.values():
+            target.spool.flush()
+
+    # -- logs --------------------------------------------------------------
+
+    def append_log(self, name: str, length: int, data: bytes) -> None:
+        """Add *data* to a log of *length* bytes; ``LogChanged`` where it has another."""
+        self._log(name, length).spool.write(data)
+
+    def open_append(self, name: str, length: int) -> Sink:
+        """Return what adds to a log of *length* bytes."""
+        return self._log(name, length).spool
+
+    def replace_log(self, name: str, length: int, data: bytes) -> None:
+        """Replace a log of *length* bytes; ``LogChanged`` where it has another."""
+        self.open_log_new(name, length).write(data)
+
+    def open_log_new(self, name: str, length: int) -> Sink:
+        """Return what takes the whole new content of a log that is *length* bytes long now."""
+        return self._renew(self._log(name, length))
+
+    def cut_log(self, name: str, length: int, keep: int) -> None:
+        """Keep the first *keep* bytes of a log of *length*; before anything is added to it."""
+        target = self._log(name, length)
+        assert target.kind == "append"
+        assert target.spool.size == 0
+        assert 0 <= keep <= length
+        target.keep = keep
+
+    def _log(self, name: str, length: int) -> _Target:
+        check_log_name(name)
+        target = self._target(log_path(name))
+        if target.size != length:
+            raise LogChanged(name, length, target.size)
+        return target
+
+    # -- files -------------------------------------------------------------
+
+    def write_file(self, name: str, data: bytes) -> None:
+        """Put *data* at *name*."""
+        spool = self.open_file(name)
+        spool.write(data)
+        spool.flush()
+
+    def open_file(self, name: str) -> Spool:
+        """Return what takes the whole new content of a file."""
+        check_name(name)
+        return self._renew(self._target(file_path(name)))
+
+    def append_file(self, name: str, data: bytes) -> None:
+        """Put *data* at the end of *name*, which is made where missing."""
+        check_name(name)
+        target = self._target(file_path(name))
+        if target.kind == "remove":
+            self._renew(target)
+        target.spool.write(data)
+
+    def remove_file(self, name: str) -> None:
+        """Remove *name*; one that is absent is fine."""
+        check_name(name)
+        target = self._target(file_path(name))
+        self._renew(target).closed = True
+        target.kind = "remove"
+
+    def read_file(self, name: str) -> bytes:
+        """Return the content of *name* as the batch has left it."""
+        check_name(name)
+        path = file_path(name)
+        target = self._targets.get(path)
+        absent = target is not None and (
+            target.kind == "remove" or (target.old is None and not target.settle())
+        )
+        if absent:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self._root.where(path))
+        if target is not None and target.kind == "replace":
+            return target.spool.content()
+        folders, last = split(path)
+        with self._root.walk(folders) as folder:
+            old = folder.read(last)
+        return old if target is None else old[: target.keep] + target.spool.content()
+
+    def files(self) -> list[str]:
+        """Return the names of all files as the batch has left them, sorted."""
+        names = set(file_names(self._root))
+        for path, target in self._targets.items():
+            if path.startswith(f"{FILES}/"):
+                change = names.discard if target.kind == "remove" else names.add
+                change(path[len(FILES) + 1 :])
+        return sorted(names)
+
+    def _target(self, path: str) -> _Target:
+        target = self._targets.get(path)
+        if target is None:
+            target = _Target(path, self._size(path), Spool(self, path))
+            self._targets[path] = target
+        return target
+
+    def _renew(self, target: _Target) -> Spool:
+        target.spool.drop()
+        target.spool = Spool(self, target.path)
+        target.kind = "replace"
+        return target.spool
+
+    def _size(self, path: str) -> int | None:
+        folders, name = split(path)
+        try:
+            with self._root.walk(folders) as folder:
+                found = folder.found(name)
+        except FileNotFoundError:
+            return None
+        return None if found is None else found.st_size
+
+    # -- the end -----------------------------------------------------------
+
+    def commit(self) -> None:
+        """Make the changes, durably, or none of them.
+
+        Raises:
+            LogChanged: A log changed although the lock is held; nothing was done.
+            ConflictError: So did a file.
+            OSError: The system refused; nothing was done, or what is missing
+                is done by whoever takes the lock next.
+        """
+        targets = [target for target in self._targets.values() if target.settle()]
+        targets.sort(key=lambda target: target.rank)
+        for target in targets:
+            self._check_unchanged(target)
+        if len(targets) == 1 and self._make_alone(targets[0]):
+            self._mark(targets)
+        elif targets:
+            self._make_together(targets)
+            self._mark(targets)
+        if targets:
+            self.sweep()
+
+    def close(self) -> None:
+        """Drop what is staged and not made. Quiet: nothing here can spoil the session."""
+        for target in self._targets.values():
+            target.spool.drop()
+        for path in self._parts:
+            folders, name = split(path)
+            with contextlib.suppress(OSError), self._root.walk(folders) as folder:
+                folder.discard(name)
+        self._lock.live.difference_update(split(path)[1] for path in self._parts)
+        self._parts.clear()
+        for folders in reversed(self._made):
+            with contextlib.suppress(OSError), self._root.walk(folders[:-1]) as folder:
+                folder.remove_folder(folders[-1])
+        self._made.clear()
+
+    def sweep(self) -> None:
+        """Remove part files that a crash left; only ours, never one in use."""
+        sweep(self._root, self._lock.live)
+
+    def _check_unchanged(self, target: _Target) -> None:
+        found = self._size(target.path)
+        if found == target.old:
+            return
+        log = log_of(target.path)
+        if log is not None:
+            raise LogChanged(log, target.old or 0, found or 0)
+        raise ConflictError(
+            f"{self._root.where(target.path)}: another program changed it meanwhile",
+            hint="Nothing was written; run the command again.",
+        )
+
+    def _make_alone(self, target: _Target) -> bool:
+        """Make a change that is atomic by itself; return False where it is not."""
+        folders, name = split(target.path)
+        if target.kind == "replace":
+            self._stage([target])
+            with self._root.walk(folders) as folder:
+                folder.replace(split(target.spool.part)[1], name)
+                folder.sync()
+            return True
+        data = target.spool.small
+        cut = target.keep != target.old
+        if target.kind == "append" and (data is None or (cut and data)):
+            return False
+        with self._root.walk(folders) as folder:
+            if target.kind == "remove":
+                folder.remove(name)
+                folder.sync()
+            elif data:
+                folder.append(name, target.keep, data)
+            else:
+                folder.cut(name, target.keep)
+        return True
+
+    def _stage(self, targets: list[_Target]) -> None:
+        """Have all new bytes in part files, durably."""
+        touched: dict[tuple[str, ...], None] = {}
+        for target in targets:
+            if target.kind == "replace" or target.spool.size:
+                target.spool.finish()
+                touched[split(target.path)[0]] = None
+        for folders in touched:
+            with self._root.walk(folders) as folder:
+                folder.sync()
+
+    def _make_together(self, targets: list[_Target]) -> None:
+        begun: list[redo.Step] = []
+        try:
+            self._stage(targets)
+            steps = tuple(self._step(target) for target in targets)
+            self._write_redo(redo.encode(redo.Redo(self.key, steps)))
+            redo.apply(self._root, steps, begun)
+        except BaseException as error:
+            self._give_up(begun, error)
+            raise
+        self._root.remove(REDO)
+        self._root.sync()
+
+    def _write_redo(self, data: bytes) -> None:
+        part = staged_name(token())
+        self.part_made(part)
+        self._root.write_new(part, data)
+        self._root.replace(part, REDO)
+        self._root.sync()
+
+    def _give_up(self, begun: list[redo.Step], error: BaseException) -> None:
+        """Take back what was begun; where that cannot be, leave all for the next holder."""
+        try:
+            undone = redo.undo(self._root, begun)
+        except OSError as second:
+            error.add_note(f"what was begun could not be taken back: {second}")
+            undone = False
+        if undone:
+            redo.forget(self._root)
+        else:
+            self._parts.clear()  # the redo file stands and needs them
+            error.add_note("the change was begun; the next command on this session finishes it")
+
+    def _step(self, target: _Target) -> redo.Step:
+        path, old, part = target.path, target.old, target.spool.part
+        if old is None:
+            old_digest = ""
+        elif target.kind == "append":
+            old_digest = redo.tail_digest_of(self._root, path, target.keep, self.key)
+        else:
+            old_digest = redo.digest_of(self._root, path, self.key)
+        keep = target.keep if target.kind == "append" else 0
+        size = target.spool.size
+        digest = target.spool.digest()
+        return redo.Step(target.kind, path, old, keep, old_digest, part, size, digest)
+
+    def _mark(self, targets: list[_Target]) -> None:
+        mark(self._root, self._lock, [target.path for target in targets])
+
+
+def mark(root: Folder, lock: SessionLock, paths: list[str]) -> None:
+    """Set the lock file's time to that of the newest log among *paths*, if there is one."""
+    newest = 0
+    for path in paths:
+        if log_of(path) is None:
+            continue
+        folders, name = split(path)
+        with contextlib.suppress(OSError), root.walk(folders) as folder:
+            newest = max(newest, folder.lstat(name).st_mtime_ns)
+    if newest:
+        lock.mark(newest)
+
+
+def sweep(root: Folder, live: set[str]) -> None:
+    """Remove staged part files in the session directory *root* but those named in *live*."""
+    for path in staged_parts(root):
+        folders, name = split(path)
+        if name in live:
+            continue
+        assert is_staged(name)
+        with contextlib.suppress(OSError), root.walk(folders) as folder:
+            folder.discard(name)

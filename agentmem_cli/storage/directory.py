@@ -1,0 +1,314 @@
+"""A session in a directory."""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from agentmem_cli.errors import OldLayout
+from agentmem_cli.limits import LOCK_WAIT_S
+from agentmem_cli.storage import listing
+from agentmem_cli.storage.dirfiles import DirFiles, PluginFiles, read_below
+from agentmem_cli.storage.files import Folder, remove_tree, rename_folder
+from agentmem_cli.storage.layout import LOCK, LOG_END, REDO, TRASH, file_path, log_path, split
+from agentmem_cli.storage.logfile import OpenLog
+from agentmem_cli.storage.names import check_log_name, check_name
+from agentmem_cli.storage.streams import token
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+    from typing import Self
+
+    from agentmem_cli.storage.batch import DirBatch
+    from agentmem_cli.storage.locks import SessionLock
+
+__all__ = ["DirFiles", "DirStore", "PluginFiles", "Stat"]
+
+
+class Stat(NamedTuple):
+    """What the disk says of a file: bytes, nanoseconds since the epoch, permission bits."""
+
+    size: int
+    mtime_ns: int
+    mode: int
+
+
+class DirStore:
+    """A `Store` in a session directory. Make one with `DirStore.open`.
+
+    Reads take no lock. Every change takes the session's, finishes what a
+    crash left undone, and is durable when it returns.
+    """
+
+    __slots__ = ("_root", "lock_wait_s")
+
+    def __init__(self, root: str, lock_wait_s: float) -> None:
+        """Use the directory *root* unchecked; `open` is the way in."""
+        self._root = root
+        self.lock_wait_s = lock_wait_s
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, lock_wait_s: float = LOCK_WAIT_S) -> Self:
+        """Open the session at *path*, which need not exist. Nothing is written.
+
+        Args:
+            path: The session directory; links may lead to it, never on from there.
+            lock_wait_s: Seconds that a change waits for the session's lock.
+
+        Raises:
+            OldLayout: A log stands at its top.
+            OSError: It is no directory, or the system refused.
+        """
+        root = os.path.abspath(path)  # text is all that is needed
+        try:
+            entries = os.scandir(root)
+        except FileNotFoundError:
+            return cls(root, lock_wait_s)
+        with entries:
+            for entry in entries:
+                if entry.name.endswith(LOG_END) and entry.is_file(follow_symlinks=False):
+                    raise OldLayout(root, entry.name)
+        return cls(root, lock_wait_s)
+
+    @property
+    def path(self) -> Path:
+        """The session directory."""
+        from pathlib import Path
+
+        return Path(self._root)
+
+    # -- the lock ----------------------------------------------------------
+
+    @contextmanager
+    def lock(self, wait_s: float | None = None) -> Iterator[None]:
+        """Hold the session's lock for the block; re-entrant in its thread.
+
+        The first thing done under it is to finish what a crash left undone.
+        Taking it makes the directory where it is missing.
+
+        Args:
+            wait_s: Seconds to wait; None for ``lock_wait_s``.
+
+        Raises:
+            Busy: It was not free in time.
+            Io: It cannot be taken at all.
+            ConflictError: What a crash left undone cannot be finished.
+        """
+        with self._held(wait_s) as lock:
+            self._finish(lock)
+            yield
+
+    @contextmanager
+    def batch(self, *, wait_s: float | None = None) -> Iterator[DirBatch]:
+        """Make changes together: all of them when the block ends well, or none.
+
+        The lock is held from the block's beginning to its end.
+
+        Raises:
+            LogChanged: A log was not as long as was said; nothing was done.
+            OSError: The system refused; see `DirBatch.commit`.
+        """
+        from agentmem_cli.storage.batch import DirBatch
+
+        with self._held(wait_s) as lock:
+            self._finish(lock)
+            with Folder.at(self._root) as root:
+                batch = DirBatch(root, lock)
+                try:
+                    yield batch
+                    batch.commit()
+                finally:
+                    batch.close()
+
+    def pending(self) -> bool:
+        """Return whether a change of several files is under way, or was cut short."""
+        return os.path.lexists(os.path.join(self._root, REDO))
+
+    def recover(self) -> bool:
+        """Finish, or drop, what a crash left undone; return whether there was anything.
+
+        Raises:
+            ConflictError: It can be neither; the hint says what to do.
+        """
+        if not self.pending():
+            return False
+        with self._held(None) as lock:
+            return self._finish(lock)
+
+    def give_up(self) -> list[str]:
+        """Give up an unfinished change that `recover` refuses.
+
+        What of it is done stays; staged bytes that are not in place are set
+        aside under ``recovered/``.
+
+        Returns:
+            The names of the files that were set aside, sorted.
+        """
+        from agentmem_cli.storage.rescue import give_up
+
+        if not self.pending():
+            return []
+        with self._held(None) as lock, Folder.at(self._root) as root:
+            return give_up(root, lock)
+
+    def _held(self, wait_s: float | None) -> AbstractContextManager[SessionLock]:
+        from agentmem_cli.storage.locks import held
+
+        return held(self._root, self.lock_wait_s if wait_s is None else wait_s)
+
+    def _finish(self, lock: SessionLock) -> bool:
+        # A batch of this thread that is under way has the lock already and no redo file yet.
+        if lock.depth > 1 or not self.pending():
+            return False
+        from agentmem_cli.storage import batch, recovery
+
+        with Folder.at(self._root) as root:
+            steps = recovery.finish(root)
+            batch.mark(root, lock, [step.target for step in steps])
+            batch.sweep(root, lock.live)
+        return True
+
+    # -- logs --------------------------------------------------------------
+
+    def logs(self) -> list[str]:
+        """Return the names of all logs, sorted."""
+        with _top(self._root) as root:
+            return [] if root is None else listing.log_names(root)
+
+    def read_log(self, name: str) -> bytes:
+        """Return the whole log; ``FileNotFoundError`` where there is none."""
+        check_log_name(name)
+        return read_below(self._root, log_path(name))
+
+    def open_log(self, name: str) -> OpenLog:
+        """Open the log as it is now; ``FileNotFoundError`` where there is none."""
+        check_log_name(name)
+        folders, last = split(log_path(name))
+        with Folder.at(self._root) as root, root.walk(folders) as folder:
+            return OpenLog(folder.open(last, os.O_RDONLY))
+
+    def append_log(self, name: str, length: int, data: bytes) -> None:
+        """Put *data* at the end of a log of *length* bytes; else ``LogChanged``."""
+        check_log_name(name)
+        with self.batch() as batch:
+            batch.append_log(name, length, data)
+
+    def replace_log(self, name: str, length: int, data: bytes) -> None:
+        """Put *data* in the place of a log of *length* bytes; else ``LogChanged``."""
+        check_log_name(name)
+        with self.batch() as batch:
+            batch.replace_log(name, length, data)
+
+    def log_stat(self, name: str) -> Stat:
+        """Return what the disk says of a log; ``FileNotFoundError`` where there is none."""
+        check_log_name(name)
+        return self._stat(log_path(name))
+
+    # -- files -------------------------------------------------------------
+
+    def write_file(self, name: str, data: bytes) -> None:
+        """Put *data* at *name*: a reader sees the old content or the new, whole."""
+        check_name(name)
+        with self.batch() as batch:
+            batch.write_file(name, data)
+
+    def append_file(self, name: str, data: bytes) -> None:
+        """Put *data* at the end of *name*, which is made where missing."""
+        check_name(name)
+        with self.batch() as batch:
+            batch.append_file(name, data)
+
+    def read_file(self, name: str) -> bytes:
+        """Return the content of *name*; ``FileNotFoundError`` where there is none."""
+        check_name(name)
+        return read_below(self._root, file_path(name))
+
+    def remove_file(self, name: str) -> None:
+        """Remove *name*; one that is absent is fine."""
+        check_name(name)
+        if not os.path.isdir(self._root):
+            return
+        with self.batch() as batch:
+            batch.remove_file(name)
+
+    def files(self) -> list[str]:
+        """Return the names of all files, sorted."""
+        with _top(self._root) as root:
+            return [] if root is None else listing.file_names(root)
+
+    def file_stat(self, name: str) -> Stat:
+        """Return what the disk says of a file; ``FileNotFoundError`` where there is none."""
+        check_name(name)
+        return self._stat(file_path(name))
+
+    def _stat(self, path: str) -> Stat:
+        folders, name = split(path)
+        with Folder.at(self._root) as root, root.walk(folders) as folder:
+            found = folder.found(name)
+            if found is None:
+                found = folder.lstat(name)
+        return Stat(found.st_size, found.st_mtime_ns, stat.S_IMODE(found.st_mode))
+
+    # -- care --------------------------------------------------------------
+
+    def leftovers(self) -> list[str]:
+        """Return the relative paths of part files, trash and a redo file, sorted."""
+        with _top(self._root) as root:
+            return [] if root is None else listing.leftovers(root)
+
+    def loose(self) -> list[str]:
+        """Return the relative paths of what group or others may get at, sorted."""
+        if os.name == "nt":
+            return []  # permission bits say nothing there
+        with _top(self._root) as root:
+            return [] if root is None else listing.loose(root)
+
+    def written_by_others(self) -> list[str]:
+        """Return the names of logs that are newer than the last change of ours, sorted."""
+        with _top(self._root) as root:
+            if root is None:
+                return []
+            lock = root.found(LOCK)
+            ours_ns = -1 if lock is None else lock.st_mtime_ns
+        return [name for name in self.logs() if self.log_stat(name).mtime_ns > ours_ns]
+
+    def destroy(self) -> None:
+        """Remove the session with all it holds; links inside are not followed.
+
+        The folder is renamed first, so that a crash leaves no half of a
+        session; then ``<name>.rig-trash`` beside it is what remains.
+
+        Raises:
+            Busy: The lock was not free in time.
+            OSError: The system refused.
+        """
+        if not os.path.isdir(self._root):
+            return
+        place = os.path.realpath(self._root)
+        trash = f"{place}{TRASH}"
+        if os.path.lexists(trash):
+            trash = f"{place}.{token()}{TRASH}"
+        with self._held(None):
+            if os.name != "nt":
+                # Whoever waits at the lock finds its file gone, and so the session.
+                rename_folder(place, trash)
+                remove_tree(trash)
+                return
+        rename_folder(place, trash)  # Windows does not move a folder with an open file in it
+        remove_tree(trash)
+
+
+@contextmanager
+def _top(path: str) -> Iterator[Folder | None]:
+    """Open the session directory; None where it does not exist yet."""
+    try:
+        root = Folder.at(path)
+    except FileNotFoundError:
+        yield None
+        return
+    with root:
+        yield root

@@ -1,0 +1,325 @@
+"""Changing files and folders, the careful way: the one place that renames and fsyncs.
+
+New files are 0600 and new folders 0700 from the moment they exist. What a
+disk keeps after a power cut is what it was told by ``fsync`` to keep, on a
+disk that honours it (macOS is told by ``F_FULLFSYNC``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import sys
+import time
+from typing import TYPE_CHECKING, Final
+
+from agentmem_cli.storage.folder import FILE_MODE, Place
+from agentmem_cli.storage.streams import token, write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Self
+
+FOLDER_MODE: Final = 0o700
+"""Mode of a new folder."""
+
+RETRY_WAITS_S: Final = (0.01, 0.03, 0.1, 0.2, 0.4)
+"""Seconds between tries of a rename that was refused; a virus scanner lets go within these."""
+
+_NO_FOLDER_SYNC: Final = frozenset({errno.EINVAL, errno.ENOTSUP})
+
+
+class Folder(Place):
+    """A `Place` in which files and folders may be made, changed and removed."""
+
+    __slots__ = ()
+
+    @classmethod
+    def made(cls, path: str) -> Self:
+        """Open the directory at *path*; it and those above it are made where missing.
+
+        Raises:
+            OSError: Something else stands there, or the system refused.
+        """
+        make_folders(path)
+        return cls.at(path)
+
+    def reach(self, folders: Sequence[str], made: list[tuple[str, ...]] | None = None) -> Self:
+        """Open the folder that *folders* lead to; it and those above it are made where missing.
+
+        Args:
+            folders: One after the other, from here.
+            made: Gets the way to each folder that is new, outermost first.
+
+        Raises:
+            OSError: A link or another thing stands on the way, or the system refused.
+        """
+        here = self.walk(())
+        for count, name in enumerate(folders, 1):
+            with here:
+                if here.make(name):
+                    if made is not None:
+                        made.append(tuple(folders[:count]))
+                    here.sync()
+                here = here.child(name)
+        return here
+
+    def make(self, name: str) -> bool:
+        """Make the folder *name* and return whether it is new; `sync` is the caller's."""
+        try:
+            os.mkdir(self._at(name), FOLDER_MODE, dir_fd=self.fd)
+        except FileExistsError:
+            return False
+        return True
+
+    def remove_folder(self, name: str) -> bool:
+        """Remove the folder *name* if it is empty; return whether it went."""
+        try:
+            os.rmdir(self._at(name), dir_fd=self.fd)
+        except OSError:
+            return False
+        return True
+
+    def sync(self) -> None:
+        """Make the names in here durable.
+
+        Raises:
+            OSError: The disk refused.
+        """
+        if self.fd is None:
+            return  # Windows cannot open a folder for this
+        try:
+            os.fsync(self.fd)
+        except OSError as error:
+            # Some network file systems have no fsync of a folder; there is nothing to do about it.
+            if error.errno not in _NO_FOLDER_SYNC:
+                raise
+
+    def write_new(self, name: str, data: bytes | bytearray) -> None:
+        """Make the file *name*, which is not there yet, with *data* in it.
+
+        Raises:
+            OSError: It is there, or the system refused; then it is gone again.
+        """
+        descriptor = self.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        try:
+            try:
+                write_whole(descriptor, data)
+                sync_file(descriptor)
+            finally:
+                os.close(descriptor)
+        except BaseException:
+            self.discard(name)
+            raise
+
+    def add(self, name: str, data: bytes | bytearray) -> None:
+        """Put *data* at the end of the file *name*, made where missing; not synced.
+
+        Only for files that nobody reads yet: a failure leaves a part of *data*.
+        """
+        with self.opened(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND) as descriptor:
+            write_whole(descriptor, data)
+
+    def sync_contents(self, name: str) -> None:
+        """Make what is in the file *name* durable."""
+        with self.opened(name, os.O_RDWR) as descriptor:
+            sync_file(descriptor)
+
+    def append(self, name: str, length: int, data: bytes | bytearray) -> int:
+        """Put *data* at the end of the file *name* with one write, durably.
+
+        A short write is completed. Whatever goes wrong, the file is cut back
+        to *length*.
+
+        Args:
+            name: The file, *length* bytes long; the caller has made sure.
+            length: Its size in bytes.
+            data: What is added.
+
+        Returns:
+            The file's modification time, nanoseconds since the epoch.
+
+        Raises:
+            OSError: The system refused; the file is as it was.
+        """
+        with self.opened(name, os.O_WRONLY | os.O_APPEND) as descriptor:
+            assert os.fstat(descriptor).st_size == length
+            try:
+                write_whole(descriptor, data)
+                sync_file(descriptor)
+            except BaseException as error:
+                _cut_back(descriptor, length, error)
+                raise
+            return os.fstat(descriptor).st_mtime_ns
+
+    def cut(self, name: str, length: int) -> int:
+        """Cut the file *name* to *length* bytes, durably; return its time in nanoseconds."""
+        with self.opened(name, os.O_WRONLY) as descriptor:
+            os.ftruncate(descriptor, length)
+            sync_file(descriptor)
+            return os.fstat(descriptor).st_mtime_ns
+
+    def replace(
+        self, source: str, target: str, *, sleep: Callable[[float], None] = time.sleep
+    ) -> None:
+        """Put the file *source* in the place of *target*; `sync` is the caller's.
+
+        Where a refusal can be a passing one (Windows, while any program has the
+        file open) it is tried again a few times.
+
+        Args:
+            source: A name in here.
+            target: The name in here that it takes.
+            sleep: Waits the seconds it is given.
+
+        Raises:
+            OSError: It was refused to the end; both files are as they were.
+        """
+        old, new = self._at(source), self._at(target)
+        for wait_s in RETRY_WAITS_S:
+            try:
+                os.replace(old, new, src_dir_fd=self.fd, dst_dir_fd=self.fd)
+            except PermissionError:
+                sleep(wait_s)
+            else:
+                return
+        os.replace(old, new, src_dir_fd=self.fd, dst_dir_fd=self.fd)
+
+    def move(self, name: str, target: Folder, new: str) -> None:
+        """Move the file *name* to the folder *target* as *new*; syncing both is the caller's."""
+        old, place = self._at(name), target._at(new)
+        os.replace(old, place, src_dir_fd=self.fd, dst_dir_fd=target.fd)
+
+    def match_mode(self, source: str, target: str) -> None:
+        """Give *source* the tighter mode of *target*, which it is to replace.
+
+        Group and others get nothing, whatever *target* allowed them.
+        """
+        found = self.found(target)
+        if found is None:
+            return
+        mode = stat.S_IMODE(found.st_mode) & FILE_MODE
+        if mode != FILE_MODE and os.name != "nt":
+            os.chmod(self._at(source), mode, dir_fd=self.fd)
+
+    def touch(self, name: str) -> None:
+        """Set the modification time of *name* to now."""
+        os.utime(self._at(name), dir_fd=self.fd)
+
+    def remove(self, name: str) -> bool:
+        """Remove the file *name*; return whether it was there. `sync` is the caller's."""
+        try:
+            os.unlink(self._at(name), dir_fd=self.fd)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def discard(self, name: str) -> None:
+        """Remove the file *name* as far as it goes; used on the way out of a failure."""
+        with contextlib.suppress(OSError):
+            self.remove(name)
+
+
+def make_folders(path: str) -> bool:
+    """Make the directory at *path* and those above it; return whether it is new.
+
+    Raises:
+        OSError: The system refused, or something else stands there.
+    """
+    try:
+        os.mkdir(path, FOLDER_MODE)
+    except FileExistsError:
+        if not os.path.isdir(path):
+            raise
+        return False
+    except FileNotFoundError:
+        above = os.path.dirname(path)
+        if above in {"", path}:
+            raise
+        make_folders(above)
+        return make_folders(path)
+    sync_folder_of(path)
+    return True
+
+
+def sync_folder_of(path: str) -> None:
+    """Make the name of *path* durable in the folder that holds it."""
+    with Folder.at(os.path.dirname(os.path.abspath(path))) as folder:
+        folder.sync()
+
+
+def replace_atomically(path: str | os.PathLike[str], data: bytes) -> None:
+    """Put *data* at *path* whole, or not at all.
+
+    A reader sees the old bytes or the new ones, never a mixture. When this
+    returns the new ones are on the disk. A link at *path* is refused; a mode
+    tighter than 0600 is kept, a looser one is not.
+
+    Args:
+        path: The file to write. Its folder must exist.
+        data: The whole new content.
+
+    Raises:
+        OSError: A step failed. *path* holds the old bytes, or (only where the
+            last step, the folder's fsync, failed) the new ones: never a part.
+    """
+    folder, name = os.path.split(os.path.abspath(path))
+    with Folder.at(folder) as place:
+        put(place, name, data, f".agentfile-{token()}.rig-part")
+
+
+def put(folder: Folder, name: str, data: bytes, part: str) -> None:
+    """Do `replace_atomically` for *name* in *folder*, by the part file named *part*."""
+    folder.found(name)  # a link is refused before anything is written
+    folder.write_new(part, data)
+    try:
+        folder.match_mode(part, name)
+        folder.replace(part, name)
+    except BaseException:
+        folder.discard(part)
+        raise
+    folder.sync()
+
+
+def rename_folder(source: str, target: str) -> None:
+    """Rename the directory *source* to *target* in the same folder, durably.
+
+    Raises:
+        OSError: The system refused; nothing changed.
+    """
+    os.rename(source, target)
+    sync_folder_of(target)
+
+
+def remove_tree(path: str) -> None:
+    """Remove the directory at *path* with all it holds; links inside are not followed.
+
+    Raises:
+        OSError: The system refused; a part of it may be gone.
+    """
+    import shutil
+
+    shutil.rmtree(path)
+    sync_folder_of(path)
+
+
+def sync_file(descriptor: int) -> None:
+    """Make what was written to *descriptor* durable."""
+    if sys.platform == "darwin":
+        import fcntl
+
+        # Plain fsync stops at the drive's own cache there; not every disk knows this call.
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+            return
+    os.fsync(descriptor)
+
+
+def _cut_back(descriptor: int, length: int, error: BaseException) -> None:
+    try:
+        os.ftruncate(descriptor, length)
+        sync_file(descriptor)
+    except OSError as second:
+        error.add_note(f"the file could not be cut back to {length} bytes: {second}")

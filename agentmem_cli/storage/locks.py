@@ -1,0 +1,243 @@
+"""The session's lock, which every change takes; other programs take it too.
+
+It is ``flock`` on one file of the session, by way of filelock. One lock
+object stands for one real path in a process: threads queue at it first, and
+the one that has it can take it again. Reads take no lock.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import threading
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
+
+from agentmem_cli.errors import Busy, Io
+from agentmem_cli.storage.files import make_folders
+from agentmem_cli.storage.folder import FILE_MODE
+from agentmem_cli.storage.layout import LOCK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from filelock import BaseFileLock
+
+_POLL_S = 0.01
+_NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL})
+_NO_LOCKS_HINT = (
+    "This file system has no file locks, so nothing is written to it; "
+    "keep the sessions on a local disk, or copy this one there first."
+)
+_REFUSED_HINT = "Nothing was written; check who owns the session's folder and its lock file."
+
+_known: WeakValueDictionary[str, SessionLock] = WeakValueDictionary()
+_guard = threading.Lock()
+
+
+class SessionLock:
+    """The lock of one session directory in this process.
+
+    ``depth`` counts the holds of the thread that has it; ``live`` are the
+    names of the part files that batches of this process have staged.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_descriptor",
+        "_file",
+        "_made",
+        "_thread",
+        "depth",
+        "folder",
+        "live",
+    )
+
+    def __init__(self, folder: str) -> None:
+        """Stand for the lock of the directory *folder*, a real path."""
+        self.folder = folder
+        self.depth = 0
+        self.live: set[str] = set()
+        self._thread = threading.RLock()
+        self._file: BaseFileLock | None = None
+        self._descriptor = -1
+        self._made = False
+
+    @property
+    def path(self) -> str:
+        """The lock file's path."""
+        return os.path.join(self.folder, LOCK)
+
+    def acquire(self, wait_s: float) -> None:
+        """Take the lock, making the directory where it is missing.
+
+        Raises:
+            Busy: It was not free within *wait_s* seconds.
+            Io: It cannot be taken at all; nothing was written.
+        """
+        start_s = time.monotonic()
+        if not self._thread.acquire(timeout=min(wait_s, threading.TIMEOUT_MAX)):
+            raise self._busy(wait_s)
+        try:
+            if self.depth == 0:
+                self._take(start_s + wait_s, wait_s)
+            self.depth += 1
+        except BaseException:
+            self._thread.release()
+            raise
+
+    def release(self) -> None:
+        """Give one hold back; the last one frees the lock."""
+        self.depth -= 1
+        try:
+            if self.depth == 0:
+                self._free()
+        finally:
+            self._thread.release()
+
+    def mark(self, mtime_ns: int) -> None:
+        """Set the lock file's modification time: what the newest log of ours has."""
+        assert self.depth > 0
+        place: int | str = self._descriptor if os.utime in os.supports_fd else self.path
+        # It only serves to notice other programs' writes; no reason to fail a change that is made.
+        with suppress(OSError):
+            os.utime(place, ns=(mtime_ns, mtime_ns))
+
+    def _busy(self, wait_s: float) -> Busy:
+        from pathlib import Path
+
+        return Busy(Path(self.path), wait_s)
+
+    def _take(self, deadline_s: float, wait_s: float) -> None:
+        while True:
+            self._made = make_folders(self.folder) or self._made
+            fresh = self._look()
+            try:
+                self._take_file(max(deadline_s - time.monotonic(), 0.0), wait_s)
+            except FileNotFoundError:
+                if time.monotonic() >= deadline_s:
+                    raise self._busy(wait_s) from None
+                continue  # the folder was destroyed while we waited at its door
+            except OSError as error:
+                self._leave(fresh=fresh and error.errno in _NO_LOCKS)
+                raise self._refused(error) from error
+            except BaseException:
+                self._leave(fresh=False)
+                raise
+            if self._is_in_place():
+                return
+            self._file_lock().release()
+
+    def _look(self) -> bool:
+        """Return whether there is no lock file yet; refuse what is none."""
+        try:
+            found = os.lstat(self.path)
+        except FileNotFoundError:
+            return True
+        if not stat.S_ISREG(found.st_mode):
+            told = "a symbolic link" if stat.S_ISLNK(found.st_mode) else "no regular file"
+            raise Io(f"{self.path}: this is {told}, so it is not used as a lock")
+        return False
+
+    def _file_lock(self) -> BaseFileLock:
+        if self._file is None:
+            from filelock import FileLock
+
+            self._file = FileLock(
+                self.path,
+                mode=FILE_MODE,
+                thread_local=False,
+                poll_interval=_POLL_S,
+                fallback_to_soft=False,
+                preserve_lock_file=True,
+                on_acquired=self._note,
+            )
+        return self._file
+
+    def _note(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def _take_file(self, left_s: float, wait_s: float) -> None:
+        from filelock import Timeout
+
+        try:
+            self._file_lock().acquire(timeout=left_s)
+        except Timeout:
+            raise self._busy(wait_s) from None
+        except RuntimeError as error:  # this thread holds another filelock on the same file
+            raise self._busy(wait_s) from error
+
+    def _is_in_place(self) -> bool:
+        # A session destroyed and begun anew has another file; holding the old one holds nothing.
+        try:
+            return os.path.samestat(os.fstat(self._descriptor), os.lstat(self.path))
+        except FileNotFoundError:
+            return False
+
+    def _refused(self, error: OSError) -> Io:
+        why = error.strerror or str(error) or type(error).__name__
+        hint = _NO_LOCKS_HINT if error.errno in _NO_LOCKS else _REFUSED_HINT
+        return Io(f"{self.path}: the lock cannot be taken: {why}", hint=hint)
+
+    def _free(self) -> None:
+        try:
+            self._leave(fresh=False)
+        finally:
+            self._descriptor = -1
+            self._file_lock().release()
+
+    def _leave(self, *, fresh: bool) -> None:
+        """Take back what taking the lock made, where nothing came of it.
+
+        A folder that this hold made and that holds the lock file alone is no
+        session. A lock file that is *fresh* cannot be anybody's where locks
+        do not work.
+        """
+        made, self._made = self._made, False
+        with suppress(OSError):
+            if fresh or (made and os.listdir(self.folder) == [LOCK]):
+                os.unlink(self.path)
+            if made:
+                os.rmdir(self.folder)
+
+
+def lock_of(folder: str) -> SessionLock:
+    """Return this process's one lock object for the directory *folder*."""
+    real = os.path.realpath(folder)
+    with _guard:
+        lock = _known.get(real)
+        if lock is None:
+            lock = _known[real] = SessionLock(real)
+        return lock
+
+
+@contextmanager
+def held(folder: str, wait_s: float) -> Iterator[SessionLock]:
+    """Hold the lock of the session directory *folder* for the block; re-entrant.
+
+    Raises:
+        Busy: It was not free within *wait_s* seconds.
+        Io: It cannot be taken at all; nothing was written.
+    """
+    lock = lock_of(folder)
+    lock.acquire(max(wait_s, 0.0))
+    owner = os.getpid()
+    try:
+        yield lock
+    finally:
+        if os.getpid() == owner:  # a forked child must not give back what its parent holds
+            lock.release()
+
+
+def _forget() -> None:
+    # In a forked child: its parent's locks are not its own.
+    global _guard, _known  # noqa: PLW0603
+    _guard = threading.Lock()
+    _known = WeakValueDictionary()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

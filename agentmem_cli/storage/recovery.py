@@ -1,0 +1,154 @@
+"""Finishing what a crash left undone.
+
+Every step of a redo file is looked at before any is made: it waits (``todo``), is done by half
+(``partial``), is ``done``, or something stands at its target that is neither the old nor the
+new (``foreign``): then another program wrote meanwhile and nothing is forced.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from agentmem_cli.errors import ConflictError
+from agentmem_cli.storage import redo
+from agentmem_cli.storage.layout import REDO, split
+from agentmem_cli.storage.streams import chunks, pread
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from agentmem_cli.storage.files import Folder
+
+
+def finish(root: Folder) -> list[redo.Step]:
+    """Finish what a redo file in *root* says, or drop it where nothing was begun.
+
+    Only for the holder of the session's lock. The staged files that remain
+    are the caller's to remove.
+
+    Returns:
+        The steps that stand now; empty where the change was dropped.
+
+    Raises:
+        ConflictError: Another program changed a file meanwhile; nothing was forced.
+        OSError: The system refused; a later try goes on.
+    """
+    found = redo.read(root)
+    made: list[redo.Step] = []
+    if found is not None:
+        states = [_state(root, step, found.key) for step in found.steps]
+        if "foreign" not in states:
+            waiting = ("todo", "partial")
+            todo = [s for s, state in zip(found.steps, states, strict=True) if state in waiting]
+            redo.apply(root, todo, [])
+            made.extend(found.steps)
+            _sync_folders(root, found.steps)
+        elif any(state in {"done", "partial"} for state in states):
+            raise _conflict(root, found.steps[states.index("foreign")])
+    root.remove(REDO)
+    root.sync()
+    return made
+
+
+def _sync_folders(root: Folder, steps: Iterable[redo.Step]) -> None:
+    # What a crashed program renamed may not have reached the disk yet.
+    for folders in dict.fromkeys(split(step.target)[0] for step in steps):
+        with root.walk(folders) as folder:
+            folder.sync()
+
+
+def _conflict(root: Folder, step: redo.Step) -> ConflictError:
+    return ConflictError(
+        f"{root.where(step.target)}: changed by another program before an interrupted change "
+        "of several files could be finished",
+        hint=(
+            f"Keep a copy of {root.path}, look at this file, then run agentmem repair: "
+            "it gives the unfinished change up and sets its bytes aside."
+        ),
+    )
+
+
+def _state(root: Folder, step: redo.Step, key: bytes) -> str:
+    """Return ``todo``, ``partial``, ``done`` or ``foreign`` for what stands at the target."""
+    folders, name = split(step.target)
+    try:
+        folder = root.walk(folders)
+    except FileNotFoundError:
+        return "done" if step.kind == "remove" else "foreign"
+    with folder:
+        found = folder.found(name)
+        if step.kind == "append":
+            return "foreign" if found is None else _append_state(folder, name, step, key)
+        return _whole_state(folder, name, None if found is None else found.st_size, step, key)
+
+
+def _whole_state(folder: Folder, name: str, size: int | None, step: redo.Step, key: bytes) -> str:
+    if size is None:
+        if step.kind == "remove":
+            return "done"
+        return "todo" if step.old is None and _part_is_whole(folder, step, key) else "foreign"
+    if size not in {step.old, step.size}:
+        return "foreign"
+    with folder.opened(name) as descriptor:
+        digest = redo.digest_at(descriptor, 0, size, key)
+    if step.kind == "replace" and (size, digest) == (step.size, step.digest):
+        return "done"
+    if (size, digest) != (step.old, step.old_digest):
+        return "foreign"
+    return "todo" if step.kind == "remove" or _part_is_whole(folder, step, key) else "foreign"
+
+
+def _append_state(folder: Folder, name: str, step: redo.Step, key: bytes) -> str:
+    with folder.opened(name) as descriptor:
+        size = os.fstat(descriptor).st_size
+        end = step.keep + step.size
+        if size < step.keep or (
+            redo.digest_at(descriptor, max(0, step.keep - redo.TAIL_BYTES), step.keep, key)
+            != step.old_digest
+        ):
+            return "foreign"
+        if size == end and redo.digest_at(descriptor, step.keep, end, key) == step.digest:
+            return "done"
+        if not _part_is_whole(folder, step, key):
+            return "foreign"
+        if size == step.old:
+            return "todo"
+        if size <= end and _is_ours(folder, descriptor, size, step):
+            return "partial"
+    return "foreign"
+
+
+def _part_is_whole(folder: Folder, step: redo.Step, key: bytes) -> bool:
+    if not step.part:
+        return True
+    try:
+        with folder.opened(split(step.part)[1]) as descriptor:
+            return (
+                os.fstat(descriptor).st_size == step.size
+                and redo.digest_at(descriptor, 0, step.size, key) == step.digest
+            )
+    except FileNotFoundError:
+        return False
+
+
+def _is_ours(folder: Folder, target: int, size: int, step: redo.Step) -> bool:
+    """Return whether the bytes after ``keep`` are the first of our own.
+
+    After a power cut a file system can have the new size and zeros for what
+    did not reach the disk: these count as ours too.
+    """
+    if size == step.keep:
+        return True
+    with folder.opened(split(step.part)[1]) as source:
+        place = 0
+        for chunk in chunks(target, step.keep, size):
+            wanted = pread(source, len(chunk), place)
+            place += len(chunk)
+            if chunk == wanted:
+                continue
+            pairs = enumerate(zip(chunk, wanted, strict=False))
+            same = next((at for at, (one, other) in pairs if one != other), len(wanted))
+            if chunk[same:].strip(b"\0"):
+                return False
+    return True

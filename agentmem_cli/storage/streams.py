@@ -1,0 +1,49 @@
+"""Moving bytes by descriptor: whole writes, reads at a place, in pieces."""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import TYPE_CHECKING
+
+from agentmem_cli.limits import CHUNK_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+if hasattr(os, "pread"):
+    pread = os.pread
+else:
+
+    def pread(descriptor: int, length: int, offset: int, /) -> bytes:
+        """Read *length* bytes at *offset*; not for two threads at once (Windows only)."""
+        os.lseek(descriptor, offset, os.SEEK_SET)
+        return os.read(descriptor, length)
+
+
+def chunks(descriptor: int, start: int, end: int) -> Iterator[bytes]:
+    """Yield the bytes from *start* to *end* in pieces; fewer where the file ends before."""
+    while start < end:
+        chunk = pread(descriptor, min(CHUNK_BYTES, end - start), start)
+        if not chunk:
+            return
+        yield chunk
+        start += len(chunk)
+
+
+def write_whole(descriptor: int, data: bytes | bytearray) -> None:
+    """Write all of *data*: one call, and more only where the system took less."""
+    written = os.write(descriptor, data)
+    if written == len(data):
+        return
+    with memoryview(data) as view:
+        while written < len(data):
+            taken = os.write(descriptor, view[written:])
+            if taken <= 0:
+                raise OSError(errno.EIO, "the system writes nothing and names no reason")
+            written += taken
+
+
+def token() -> str:
+    """Return 32 random hex digits, for a name nobody else takes."""
+    return os.urandom(16).hex()

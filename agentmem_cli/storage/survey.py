@@ -1,0 +1,127 @@
+"""One session as a listing needs it, in as few system calls as can be.
+
+No lock, no store, no objects but the answer: a listing calls this thousands
+of times. Links inside the session are never followed.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import NamedTuple
+
+from agentmem_cli.limits import META_BYTES_MAX
+from agentmem_cli.storage.folder import Place
+from agentmem_cli.storage.layout import FILES, LOG_END, LOGS, META, REDO
+from agentmem_cli.storage.logfile import OpenLog
+from agentmem_cli.storage.names import check_log_name, is_log_name
+
+_FLAGS = (
+    os.O_RDONLY
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_BINARY", 0)
+)
+
+
+class Survey(NamedTuple):
+    """What lies in one session directory.
+
+    ``meta`` is the content of meta.json, None where there is none or it is
+    larger than ``META_BYTES_MAX``; ``meta_size`` is its bytes (0: none) and
+    ``meta_mtime_ns`` its time in nanoseconds. ``logs`` are name, bytes and
+    time of each log, by name. ``old_layout`` says that a log stands at the
+    top, ``unfinished`` that a change was cut short or is under way.
+    """
+
+    meta: bytes | None
+    meta_size: int
+    meta_mtime_ns: int
+    logs: list[tuple[str, int, int]]
+    old_layout: bool
+    unfinished: bool
+
+
+def survey(path: str) -> Survey:
+    """Look at the session directory *path*.
+
+    Raises:
+        FileNotFoundError: It is not there.
+        OSError: It is no directory, or it cannot be read.
+    """
+    has_files = has_logs = old_layout = unfinished = False
+    with os.scandir(path) as entries:
+        for entry in entries:
+            name = entry.name
+            if name == FILES:
+                has_files = entry.is_dir(follow_symlinks=False)
+            elif name == LOGS:
+                has_logs = entry.is_dir(follow_symlinks=False)
+            elif name == REDO:
+                unfinished = True
+            elif name.endswith(LOG_END) and entry.is_file(follow_symlinks=False):
+                old_layout = True
+    meta, size, mtime_ns = _meta(f"{path}/{FILES}/{META}") if has_files else (None, 0, 0)
+    logs = _logs(f"{path}/{LOGS}") if has_logs else []
+    return Survey(meta, size, mtime_ns, logs, old_layout, unfinished)
+
+
+def _meta(path: str) -> tuple[bytes | None, int, int]:
+    try:
+        descriptor = os.open(path, _FLAGS)
+    except OSError:
+        return None, 0, 0  # absent, a link or unreadable: the logs tell the same
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            return None, 0, 0
+        size = found.st_size
+        data = os.read(descriptor, size) if size <= META_BYTES_MAX else None
+    finally:
+        os.close(descriptor)
+    return data, size, found.st_mtime_ns
+
+
+def _logs(path: str) -> list[tuple[str, int, int]]:
+    logs = []
+    with os.scandir(path) as entries:
+        for entry in entries:
+            if not entry.name.endswith(LOG_END) or not entry.is_file(follow_symlinks=False):
+                continue
+            name = entry.name[: -len(LOG_END)]
+            if is_log_name(name):
+                found = entry.stat(follow_symlinks=False)
+                logs.append((name, found.st_size, found.st_mtime_ns))
+    logs.sort()
+    return logs
+
+
+def head_and_tail(
+    path: str, log: str, head_bytes: int, tail_bytes: int
+) -> tuple[bytes, bytes, int]:
+    """Return the first and the last bytes of a log, and its size.
+
+    Args:
+        path: The session directory.
+        log: The log's name.
+        head_bytes: Bytes wanted of its beginning.
+        tail_bytes: Bytes wanted of its end.
+
+    Returns:
+        Head, tail, size in bytes. In a log shorter than both together head
+        and tail overlap; in one that is shorter than either, that is the log.
+
+    Raises:
+        FileNotFoundError: There is no such log.
+        OSError: A link stands on the way, or the system refused.
+    """
+    check_log_name(log)
+    with Place.at(path) as root, root.child(LOGS) as folder:
+        opened = OpenLog(folder.open(f"{log}{LOG_END}", os.O_RDONLY))
+    with opened:
+        head = opened.read_at(0, head_bytes)
+        if opened.size <= min(head_bytes, tail_bytes):
+            return head, head, opened.size
+        tail = opened.read_at(max(0, opened.size - tail_bytes), tail_bytes)
+        return head, tail, opened.size
