@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -30,6 +29,7 @@ from agentmem_cli.session.session import (
 )
 from agentmem_cli.session.source import LogSource
 from agentmem_cli.session.stamp import Stamp
+from agentmem_cli.storage.logfile import BytesLog
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,25 +51,6 @@ def reading(what: str) -> Iterator[None]:
     except OSError as error:
         msg = f"{what}: {error.strerror or error}"
         raise errors.Io(msg) from error
-
-
-class BytesLog:
-    """A log held in memory, for stores that only give bytes."""
-
-    def __init__(self, data: bytes) -> None:
-        """Hold *data*."""
-        self._data = data
-        self.size = len(data)
-
-    def lines(self, start: int = 0) -> Iterator[bytes]:
-        """Yield the lines from *start* on, with their ends."""
-        stream = io.BytesIO(self._data)
-        stream.seek(start)
-        return iter(stream)
-
-    def read_at(self, offset: int, length: int) -> bytes:
-        """Return *length* bytes from *offset*."""
-        return self._data[offset : offset + length]
 
 
 def open_log(store: Store, log: str) -> OpenLog:

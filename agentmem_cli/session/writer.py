@@ -16,11 +16,12 @@ from agentmem_cli.session.conversation import BEGUN
 from agentmem_cli.session.fold import LogFold
 from agentmem_cli.session.heads import read_head
 from agentmem_cli.session.images import BLOB_FOLDER, blob_names, get_blob, store_images
-from agentmem_cli.session.reader import BytesLog, HeldFiles, fold_log
+from agentmem_cli.session.reader import HeldFiles, fold_log
 from agentmem_cli.session.record import Header, LogRecord, encode_header, encode_record
 from agentmem_cli.session.session import TornTail
 from agentmem_cli.session.source import LogSource
 from agentmem_cli.session.stamp import Stamp
+from agentmem_cli.storage.logfile import BytesLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

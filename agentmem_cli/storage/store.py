@@ -24,7 +24,7 @@ class LogFile(Protocol):
         """Return up to *length* bytes from *offset* on; none past ``size``."""
 
     def lines(self, start: int = 0) -> Iterator[bytes]:
-        r"""Yield the lines from byte *start* on, split on ``\n`` alone and without it."""
+        r"""Yield the lines from byte *start* on, split on ``\n`` alone, with its end."""
 
     def close(self) -> None:
         """Let go of it; a second time does nothing."""
