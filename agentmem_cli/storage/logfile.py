@@ -23,11 +23,11 @@ class OpenLog:
     nothing that is appended later. ``size`` is its bytes at opening.
     """
 
-    __slots__ = ("_descriptor", "size")
+    __slots__ = ("descriptor", "size")
 
     def __init__(self, descriptor: int) -> None:
         """Own *descriptor*, an open regular file."""
-        self._descriptor = descriptor
+        self.descriptor = descriptor
         self.size = os.fstat(descriptor).st_size
 
     def read_at(self, offset: int, length: int) -> bytes:
@@ -39,10 +39,10 @@ class OpenLog:
         end = min(self.size, offset + length)
         if offset >= end:
             return b""
-        data = pread(self._descriptor, end - offset, offset)
+        data = pread(self.descriptor, end - offset, offset)
         if len(data) == end - offset:
             return data
-        return data + b"".join(chunks(self._descriptor, offset + len(data), end))
+        return data + b"".join(chunks(self.descriptor, offset + len(data), end))
 
     def lines(self, start: int = 0) -> Iterator[bytes]:
         r"""Yield the lines from byte *start* on, split on ``\n`` alone, each with its end.
@@ -53,11 +53,11 @@ class OpenLog:
         Raises:
             OSError: The disk refused.
         """
-        return iter(io.BufferedReader(_Bounded(self._descriptor, start, self.size), _BUFFER_BYTES))
+        return iter(io.BufferedReader(_Bounded(self, start), _BUFFER_BYTES))
 
     def close(self) -> None:
         """Close the descriptor; a second time does nothing."""
-        descriptor, self._descriptor = self._descriptor, -1
+        descriptor, self.descriptor = self.descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
 
@@ -119,22 +119,22 @@ class BytesLog:
 
 
 class _Bounded(io.RawIOBase):
-    """The bytes of a descriptor between two offsets, with a position of its own."""
+    """The bytes of an open log from an offset on, with a position of its own."""
 
-    def __init__(self, descriptor: int, start: int, end: int) -> None:
-        self._descriptor = descriptor
+    def __init__(self, log: OpenLog, start: int) -> None:
+        # Why: it holds the log, so that the descriptor lives as long as the iteration.
+        self._log = log
         self._position = start
-        self._end = end
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
         view = memoryview(buffer)
-        wanted = min(len(view), self._end - self._position)
+        wanted = min(len(view), self._log.size - self._position)
         if wanted <= 0:
             return 0
-        data = pread(self._descriptor, wanted, self._position)
+        data = pread(self._log.descriptor, wanted, self._position)
         view[: len(data)] = data
         self._position += len(data)
         return len(data)
