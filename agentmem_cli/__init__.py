@@ -7,11 +7,199 @@ command line, whose start is measured) pays for what it uses only.
 
 from __future__ import annotations
 
+# Why: `typing` itself would cost the start of every command.
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from agentmem_cli.errors import (
+        AgentMemError as AgentMemError,
+        AmbiguousError as AmbiguousError,
+        Busy as Busy,
+        Changed as Changed,
+        ConflictError as ConflictError,
+        DamageError as DamageError,
+        Format as Format,
+        Io as Io,
+        LimitError as LimitError,
+        LogChanged as LogChanged,
+        LogWriteError as LogWriteError,
+        NotFoundError as NotFoundError,
+        OldLayout as OldLayout,
+        Record as Record,
+        SessionError as SessionError,
+        UsageError as UsageError,
+    )
+    from agentmem_cli.session.aside import Aside as Aside
+    from agentmem_cli.session.author import Author as Author
+    from agentmem_cli.session.change import (
+        Change as Change,
+        ChangeRecord as ChangeRecord,
+        Push as Push,
+        Reset as Reset,
+        SetAside as SetAside,
+        SetHalt as SetHalt,
+        Splice as Splice,
+        State as State,
+    )
+    from agentmem_cli.session.conversation import (
+        CannotApply as CannotApply,
+        Conversation as Conversation,
+    )
+    from agentmem_cli.session.entry import Entry as Entry
+    from agentmem_cli.session.heads import read_conversation as read_conversation
+    from agentmem_cli.session.images import (
+        BadBlob as BadBlob,
+        load_images as load_images,
+        store_images as store_images,
+    )
+    from agentmem_cli.session.live import Writer as Writer
+    from agentmem_cli.session.message import Message as Message
+    from agentmem_cli.session.meta import (
+        BadMeta as BadMeta,
+        SessionMeta as SessionMeta,
+        excerpt as excerpt,
+        title_of as title_of,
+    )
+    from agentmem_cli.session.pairing import (
+        Problem as Problem,
+        normalize as normalize,
+        pending_calls as pending_calls,
+        safe_start as safe_start,
+        validate as validate,
+    )
+    from agentmem_cli.session.reader import (
+        as_of as as_of,
+        history as history,
+        load as load,
+        load_async as load_async,
+    )
+    from agentmem_cli.session.record import (
+        CURRENT as CURRENT,
+        FORMAT as FORMAT,
+        Header as Header,
+        LogRecord as LogRecord,
+        MODEL as MODEL,
+        Retired as Retired,
+        SESSION as SESSION,
+        Saved as Saved,
+        TITLE as TITLE,
+    )
+    from agentmem_cli.session.session import (
+        LostImage as LostImage,
+        Repair as Repair,
+        SavedAgent as SavedAgent,
+        Session as Session,
+        TornTail as TornTail,
+        Unreadable as Unreadable,
+        main_order as main_order,
+    )
+    from agentmem_cli.session.stamp import Stamp as Stamp
+    from agentmem_cli.session.writer import save as save, save_async as save_async
+    from agentmem_cli.storage.directory import DirStore as DirStore
+    from agentmem_cli.storage.dirfiles import DirFiles as DirFiles, PluginFiles as PluginFiles
+    from agentmem_cli.storage.layout import BLOBS as BLOBS, META as META, PLUGINS as PLUGINS
+    from agentmem_cli.storage.memory import MemoryStore as MemoryStore
+    from agentmem_cli.storage.names import (
+        check_log_name as check_log_name,
+        check_name as check_name,
+    )
+    from agentmem_cli.storage.store import (
+        AsyncStore as AsyncStore,
+        Batch as Batch,
+        Files as Files,
+        LogFile as LogFile,
+        Store as Store,
+        as_async as as_async,
+    )
+
 __version__ = "0.1.0"
 
 # Public name -> the module it lives in. Type checkers do not see through this
 # table: a name that is to be typed for users also stands under TYPE_CHECKING.
-_EXPORTS: dict[str, str] = {}
+_EXPORTS: dict[str, str] = {
+    "AgentMemError": "agentmem_cli.errors",
+    "AmbiguousError": "agentmem_cli.errors",
+    "Aside": "agentmem_cli.session.aside",
+    "AsyncStore": "agentmem_cli.storage.store",
+    "Author": "agentmem_cli.session.author",
+    "BLOBS": "agentmem_cli.storage.layout",
+    "BadBlob": "agentmem_cli.session.images",
+    "BadMeta": "agentmem_cli.session.meta",
+    "Batch": "agentmem_cli.storage.store",
+    "Busy": "agentmem_cli.errors",
+    "CURRENT": "agentmem_cli.session.record",
+    "CannotApply": "agentmem_cli.session.conversation",
+    "Change": "agentmem_cli.session.change",
+    "ChangeRecord": "agentmem_cli.session.change",
+    "Changed": "agentmem_cli.errors",
+    "ConflictError": "agentmem_cli.errors",
+    "Conversation": "agentmem_cli.session.conversation",
+    "DamageError": "agentmem_cli.errors",
+    "DirFiles": "agentmem_cli.storage.dirfiles",
+    "DirStore": "agentmem_cli.storage.directory",
+    "Entry": "agentmem_cli.session.entry",
+    "FORMAT": "agentmem_cli.session.record",
+    "Files": "agentmem_cli.storage.store",
+    "Format": "agentmem_cli.errors",
+    "Header": "agentmem_cli.session.record",
+    "Io": "agentmem_cli.errors",
+    "LimitError": "agentmem_cli.errors",
+    "LogChanged": "agentmem_cli.errors",
+    "LogFile": "agentmem_cli.storage.store",
+    "LogRecord": "agentmem_cli.session.record",
+    "LogWriteError": "agentmem_cli.errors",
+    "LostImage": "agentmem_cli.session.session",
+    "META": "agentmem_cli.storage.layout",
+    "MODEL": "agentmem_cli.session.record",
+    "MemoryStore": "agentmem_cli.storage.memory",
+    "Message": "agentmem_cli.session.message",
+    "NotFoundError": "agentmem_cli.errors",
+    "OldLayout": "agentmem_cli.errors",
+    "PLUGINS": "agentmem_cli.storage.layout",
+    "PluginFiles": "agentmem_cli.storage.dirfiles",
+    "Problem": "agentmem_cli.session.pairing",
+    "Push": "agentmem_cli.session.change",
+    "Record": "agentmem_cli.errors",
+    "Repair": "agentmem_cli.session.session",
+    "Reset": "agentmem_cli.session.change",
+    "Retired": "agentmem_cli.session.record",
+    "SESSION": "agentmem_cli.session.record",
+    "Saved": "agentmem_cli.session.record",
+    "SavedAgent": "agentmem_cli.session.session",
+    "Session": "agentmem_cli.session.session",
+    "SessionError": "agentmem_cli.errors",
+    "SessionMeta": "agentmem_cli.session.meta",
+    "SetAside": "agentmem_cli.session.change",
+    "SetHalt": "agentmem_cli.session.change",
+    "Splice": "agentmem_cli.session.change",
+    "Stamp": "agentmem_cli.session.stamp",
+    "State": "agentmem_cli.session.change",
+    "Store": "agentmem_cli.storage.store",
+    "TITLE": "agentmem_cli.session.record",
+    "TornTail": "agentmem_cli.session.session",
+    "Unreadable": "agentmem_cli.session.session",
+    "UsageError": "agentmem_cli.errors",
+    "Writer": "agentmem_cli.session.live",
+    "as_async": "agentmem_cli.storage.store",
+    "as_of": "agentmem_cli.session.reader",
+    "check_log_name": "agentmem_cli.storage.names",
+    "check_name": "agentmem_cli.storage.names",
+    "excerpt": "agentmem_cli.session.meta",
+    "history": "agentmem_cli.session.reader",
+    "load": "agentmem_cli.session.reader",
+    "load_async": "agentmem_cli.session.reader",
+    "load_images": "agentmem_cli.session.images",
+    "main_order": "agentmem_cli.session.session",
+    "normalize": "agentmem_cli.session.pairing",
+    "pending_calls": "agentmem_cli.session.pairing",
+    "read_conversation": "agentmem_cli.session.heads",
+    "safe_start": "agentmem_cli.session.pairing",
+    "save": "agentmem_cli.session.writer",
+    "save_async": "agentmem_cli.session.writer",
+    "store_images": "agentmem_cli.session.images",
+    "title_of": "agentmem_cli.session.meta",
+    "validate": "agentmem_cli.session.pairing",
+}
 
 
 def __getattr__(name: str) -> object:
