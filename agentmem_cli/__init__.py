@@ -12,104 +12,104 @@ TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from agentmem_cli.errors import (
-        AgentMemError as AgentMemError,
-        AmbiguousError as AmbiguousError,
-        Busy as Busy,
-        Changed as Changed,
-        ConflictError as ConflictError,
-        DamageError as DamageError,
-        Format as Format,
-        Io as Io,
-        LimitError as LimitError,
-        LogChanged as LogChanged,
-        LogWriteError as LogWriteError,
-        NotFoundError as NotFoundError,
-        OldLayout as OldLayout,
-        Record as Record,
-        SessionError as SessionError,
-        UsageError as UsageError,
+        AgentMemError,
+        AmbiguousError,
+        Busy,
+        Changed,
+        ConflictError,
+        DamageError,
+        Format,
+        Io,
+        LimitError,
+        LogChanged,
+        LogWriteError,
+        NotFoundError,
+        OldLayout,
+        Record,
+        SessionError,
+        UsageError,
     )
-    from agentmem_cli.session.aside import Aside as Aside
-    from agentmem_cli.session.author import Author as Author
+    from agentmem_cli.session.aside import Aside
+    from agentmem_cli.session.author import Author
     from agentmem_cli.session.change import (
-        Change as Change,
-        ChangeRecord as ChangeRecord,
-        Push as Push,
-        Reset as Reset,
-        SetAside as SetAside,
-        SetHalt as SetHalt,
-        Splice as Splice,
-        State as State,
+        Change,
+        ChangeRecord,
+        Push,
+        Reset,
+        SetAside,
+        SetHalt,
+        Splice,
+        State,
     )
     from agentmem_cli.session.conversation import (
-        CannotApply as CannotApply,
-        Conversation as Conversation,
+        CannotApply,
+        Conversation,
     )
-    from agentmem_cli.session.entry import Entry as Entry
-    from agentmem_cli.session.heads import read_conversation as read_conversation
+    from agentmem_cli.session.entry import Entry
+    from agentmem_cli.session.heads import read_conversation
     from agentmem_cli.session.images import (
-        BadBlob as BadBlob,
-        load_images as load_images,
-        store_images as store_images,
+        BadBlob,
+        load_images,
+        store_images,
     )
-    from agentmem_cli.session.live import Writer as Writer
-    from agentmem_cli.session.message import Message as Message
+    from agentmem_cli.session.live import Writer
+    from agentmem_cli.session.message import Message
     from agentmem_cli.session.meta import (
-        BadMeta as BadMeta,
-        SessionMeta as SessionMeta,
-        excerpt as excerpt,
-        title_of as title_of,
+        BadMeta,
+        SessionMeta,
+        excerpt,
+        title_of,
     )
     from agentmem_cli.session.pairing import (
-        Problem as Problem,
-        normalize as normalize,
-        pending_calls as pending_calls,
-        safe_start as safe_start,
-        validate as validate,
+        Problem,
+        normalize,
+        pending_calls,
+        safe_start,
+        validate,
     )
     from agentmem_cli.session.reader import (
-        as_of as as_of,
-        history as history,
-        load as load,
-        load_async as load_async,
+        as_of,
+        history,
+        load,
+        load_async,
     )
     from agentmem_cli.session.record import (
-        CURRENT as CURRENT,
-        FORMAT as FORMAT,
-        Header as Header,
-        LogRecord as LogRecord,
-        MODEL as MODEL,
-        Retired as Retired,
-        SESSION as SESSION,
-        Saved as Saved,
-        TITLE as TITLE,
+        CURRENT,
+        FORMAT,
+        MODEL,
+        SESSION,
+        TITLE,
+        Header,
+        LogRecord,
+        Retired,
+        Saved,
     )
     from agentmem_cli.session.session import (
-        LostImage as LostImage,
-        Repair as Repair,
-        SavedAgent as SavedAgent,
-        Session as Session,
-        TornTail as TornTail,
-        Unreadable as Unreadable,
-        main_order as main_order,
+        LostImage,
+        Repair,
+        SavedAgent,
+        Session,
+        TornTail,
+        Unreadable,
+        main_order,
     )
-    from agentmem_cli.session.stamp import Stamp as Stamp
-    from agentmem_cli.session.writer import save as save, save_async as save_async
-    from agentmem_cli.storage.directory import DirStore as DirStore
-    from agentmem_cli.storage.dirfiles import DirFiles as DirFiles, PluginFiles as PluginFiles
-    from agentmem_cli.storage.layout import BLOBS as BLOBS, META as META, PLUGINS as PLUGINS
-    from agentmem_cli.storage.memory import MemoryStore as MemoryStore
+    from agentmem_cli.session.stamp import Stamp
+    from agentmem_cli.session.writer import save, save_async
+    from agentmem_cli.storage.directory import DirStore
+    from agentmem_cli.storage.dirfiles import DirFiles, PluginFiles
+    from agentmem_cli.storage.layout import BLOBS, META, PLUGINS
+    from agentmem_cli.storage.memory import MemoryStore
     from agentmem_cli.storage.names import (
-        check_log_name as check_log_name,
-        check_name as check_name,
+        check_log_name,
+        check_name,
     )
     from agentmem_cli.storage.store import (
-        AsyncStore as AsyncStore,
-        Batch as Batch,
-        Files as Files,
-        LogFile as LogFile,
-        Store as Store,
-        as_async as as_async,
+        AsyncStore,
+        Batch,
+        Files,
+        LogFile,
+        Store,
+        as_async,
     )
 
 __version__ = "0.1.0"
@@ -200,6 +200,92 @@ _EXPORTS: dict[str, str] = {
     "title_of": "agentmem_cli.session.meta",
     "validate": "agentmem_cli.session.pairing",
 }
+
+
+__all__ = [
+    "BLOBS",
+    "CURRENT",
+    "FORMAT",
+    "META",
+    "MODEL",
+    "PLUGINS",
+    "SESSION",
+    "TITLE",
+    "AgentMemError",
+    "AmbiguousError",
+    "Aside",
+    "AsyncStore",
+    "Author",
+    "BadBlob",
+    "BadMeta",
+    "Batch",
+    "Busy",
+    "CannotApply",
+    "Change",
+    "ChangeRecord",
+    "Changed",
+    "ConflictError",
+    "Conversation",
+    "DamageError",
+    "DirFiles",
+    "DirStore",
+    "Entry",
+    "Files",
+    "Format",
+    "Header",
+    "Io",
+    "LimitError",
+    "LogChanged",
+    "LogFile",
+    "LogRecord",
+    "LogWriteError",
+    "LostImage",
+    "MemoryStore",
+    "Message",
+    "NotFoundError",
+    "OldLayout",
+    "PluginFiles",
+    "Problem",
+    "Push",
+    "Record",
+    "Repair",
+    "Reset",
+    "Retired",
+    "Saved",
+    "SavedAgent",
+    "Session",
+    "SessionError",
+    "SessionMeta",
+    "SetAside",
+    "SetHalt",
+    "Splice",
+    "Stamp",
+    "State",
+    "Store",
+    "TornTail",
+    "Unreadable",
+    "UsageError",
+    "Writer",
+    "as_async",
+    "as_of",
+    "check_log_name",
+    "check_name",
+    "excerpt",
+    "history",
+    "load",
+    "load_async",
+    "load_images",
+    "main_order",
+    "normalize",
+    "pending_calls",
+    "read_conversation",
+    "safe_start",
+    "save",
+    "save_async",
+    "store_images",
+    "title_of",
+    "validate",
+]
 
 
 def __getattr__(name: str) -> object:
