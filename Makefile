@@ -34,6 +34,7 @@ check: $(DEV)
 	$(BIN)/python -m pytest -q $(PYTEST_ARGS)
 
 bench: $(PACKAGE)
+	@$(BIN)/python -m compileall -q agentmem_cli
 	$(BIN)/python -m benchmarks.bench $(BENCH_ARGS)
 
 coverage: $(DEV)
@@ -53,6 +54,8 @@ $(PACKAGE): pyproject.toml | venv
 	@[ -n "$(PYTHON)" ] || { echo "make: no Python of 3.11 or newer found; name one with PYTHON=..." >&2; exit 1; }
 	$(PYTHON) -m venv --clear $(VENV)
 	$(PIP) install -e .
+	@# PYTHONDONTWRITEBYTECODE, where it is set, would compile everything at each start.
+	@$(BIN)/python -m compileall -q agentmem_cli
 	@printf '%s' "$(CURDIR)" > $(VENV)/.place
 	@touch $@
 

@@ -35,7 +35,7 @@ def report(error: BaseException, arguments: Sequence[str]) -> int:
     """Tell *error* on standard error, in the form that *arguments* ask for.
 
     Args:
-        error: What ended the command, a `SystemExit` or Typer's `Exit` included.
+        error: What ended the command, a `SystemExit` included.
         arguments: The words after the program's name.
 
     Returns:
@@ -43,17 +43,12 @@ def report(error: BaseException, arguments: Sequence[str]) -> int:
     """
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else (0 if error.code is None else TROUBLE)
-    status = _typer_exit(error)
-    if status is not None:
-        return status
     if isinstance(error, BrokenPipeError) and error.filename is None:
         _silence_output()
         return 0
     words = _before_end(arguments)
     if "--debug" in words:
-        import traceback
-
-        traceback.print_exception(error)
+        _tell_trace(error)
     failure = explain(error)
     if "--json" in words:
         _tell_json(failure)
@@ -78,7 +73,7 @@ def explain(error: BaseException) -> Failure:
         return Failure("interrupted", "interrupted", INTERRUPTED)
     if isinstance(error, MemoryError):
         return Failure("error", "out of memory", TROUBLE)
-    told = f"{type(error).__name__}: {error}".rstrip(": ")
+    told = f"{type(error).__name__}: {error}".removesuffix(": ")
     hint = "This is a mistake in agentmem. agentmem --debug COMMAND shows where it is."
     return Failure("internal", f"internal error, {told}", TROUBLE, hint)
 
@@ -123,20 +118,14 @@ def _explain_usage(error: BaseException) -> Failure | None:
 
 
 def _usage_hint(error: BaseException, message: str) -> str:
+    # Typer may go on with options that look alike.
+    told = message.partition(" (")[0]
     for option in _GLOBAL_OPTIONS:
-        if message.endswith(option):
+        if told.endswith(option):
             return f"{option} stands before the command: agentmem {option} ... COMMAND"
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "agentmem"
     return f"{path} --help tells what it takes."
-
-
-def _typer_exit(error: BaseException) -> int | None:
-    if "typer" not in sys.modules:
-        return None
-    import typer
-
-    return error.exit_code if isinstance(error, typer.Exit) else None
 
 
 def _is_interrupt(error: BaseException) -> bool:
@@ -163,6 +152,14 @@ def _tell_text(failure: Failure) -> None:
     if failure.hint:
         lines.append(f"hint: {text.one_line(failure.hint)}")
     output.talk(*lines)
+
+
+def _tell_trace(error: BaseException) -> None:
+    import traceback
+
+    from agentmem_cli.cli import output, text
+
+    output.talk(text.visible("".join(traceback.format_exception(error))).rstrip("\n"))
 
 
 def _tell_json(failure: Failure) -> None:

@@ -127,9 +127,7 @@ class Paged(Output):
         """Hand over what waits, and stay until the pager was left."""
         super().close()
         self._decide(pager=False)
-        if self._pager is not None and self._pager.stdin is not None:
-            with suppress(BrokenPipeError):
-                self._pager.stdin.close()
+        if self._pager is not None:
             self._wait(self._pager)
 
     def _hand_over(self, data: bytes) -> None:
@@ -167,6 +165,9 @@ class Paged(Output):
 
     @staticmethod
     def _wait(pager: Popen[bytes]) -> None:
+        if pager.stdin is not None:
+            with suppress(BrokenPipeError):
+                pager.stdin.close()
         # Ctrl-C belongs to the pager while it has the screen.
         while True:
             try:

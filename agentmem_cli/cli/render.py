@@ -83,7 +83,7 @@ def table(
 def fit(widths: Sequence[int], columns: Sequence[Column], screen_columns: int) -> list[int]:
     """Narrow *widths* until the table fits *screen_columns*, as far as `Column.least` allows.
 
-    The widest cuttable column gives way first.
+    The column with the most to spare gives way first.
     """
     fitting = list(widths)
     excess = sum(fitting) + len(GAP) * (len(columns) - 1) - screen_columns

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
+
+import typer
 
 from agentmem_cli.cli.app import app
 
@@ -23,13 +26,16 @@ def run(arguments: list[str]) -> int:
     Raises:
         BaseException: Whatever ended the command, for `cli.failure.report`.
     """
-    import typer
-
     group = typer.main.get_command(app)
     if COMPLETE in os.environ:
         group.main(args=arguments, prog_name=PROGRAM, complete_var=COMPLETE)
-    with group.make_context(PROGRAM, arguments) as context:
-        status: object = group.invoke(context)
+    gc.freeze()
+    gc.enable()
+    try:
+        with group.make_context(PROGRAM, arguments) as context:
+            status: object = group.invoke(context)
+    except typer.Exit as end:
+        status = end.exit_code
     if sys.stdout is not None:
         sys.stdout.flush()
     return status if isinstance(status, int) else 0
