@@ -29,8 +29,7 @@ def _loaded(program: str, *words: str, status: int = 0, **more: str) -> set[str]
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-c", program, *words],
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         env={**os.environ, "PYTHONPATH": str(PROJECT), **more},
         timeout=50,
         check=False,
