@@ -1,0 +1,199 @@
+"""A foreign JSON-lines file, read as a stream and with patience.
+
+A transcript is written by a program that can be killed, on a disk that can be
+full, and copied by tools that change encodings. So: one bad line costs that
+line and no other, whatever can be read of it is read, and every place is
+counted with its line and byte. The file is opened once, for reading only, and
+nothing past the size it had then is looked at.
+"""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import os
+import stat
+from typing import TYPE_CHECKING, Final
+
+from agentmem_cli.errors import AgentMemError
+from agentmem_cli.limits import CHUNK_BYTES
+from agentmem_cli.operations.imports.adapter import Line
+from agentmem_cli.operations.imports.mending import DEPTH_MAX, Place, depth, mend
+from agentmem_cli.session.codec import loads, loads_fast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+    from types import TracebackType
+
+    from agentmem_cli.operations.imports.adapter import Tally
+    from agentmem_cli.session.codec import Object
+
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+"""Byte order marks, the longer before the shorter that it begins with."""
+
+_DIGITS: Final = bytes(48 if 48 <= byte <= 57 else 32 for byte in range(256))  # noqa: PLR2004
+"""Turns every digit into a zero and everything else into a blank."""
+
+_LONG_NUMBER: Final = b"0" * 19
+"""What the fast decoder may round: an integer beyond 64 bits. (In a string it costs time.)"""
+
+
+class ForeignFile:
+    """A source file, open for reading, as long as it was when it was opened."""
+
+    def __init__(self, path: Path) -> None:
+        """Open *path*.
+
+        Raises:
+            OSError: It cannot be opened.
+            AgentMemError: It is no regular file.
+        """
+        self.path = path
+        # Why before opening: to open a pipe is to wait for its writer.
+        if not stat.S_ISREG(path.stat().st_mode):
+            msg = f"{path}: not a regular file"
+            raise AgentMemError(msg, hint="Give a transcript file.")
+        self._handle = path.open("rb", buffering=0)
+        state = os.fstat(self._handle.fileno())
+        self.size = state.st_size
+        """Bytes at opening."""
+        self.modified_ms = max(1, state.st_mtime_ns // 1_000_000)
+        """The file's modification time, ms since 1970-01-01 UTC."""
+
+    def __enter__(self) -> ForeignFile:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close it; twice is fine."""
+        self._handle.close()
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield its bytes from the start, up to the size at opening."""
+        offset = 0
+        while offset < self.size:
+            self._handle.seek(offset)
+            chunk = self._handle.read(min(CHUNK_BYTES, self.size - offset))
+            if not chunk:
+                return
+            offset += len(chunk)
+            yield chunk
+
+    def digest(self, key: bytes, length: int) -> str:
+        """Return the keyed digest (hex) of its first *length* bytes."""
+        hasher = new_digest(key)
+        left = length
+        for chunk in self.chunks():
+            hasher.update(chunk[:left])
+            left -= len(chunk)
+            if left <= 0:
+                break
+        return hasher.hexdigest()
+
+
+def new_digest(key: bytes) -> hashlib.blake2b:
+    """Return the hash that sources are known again by: blake2b of 32 bytes, keyed."""
+    return hashlib.blake2b(key=key, digest_size=32)
+
+
+def read_lines(
+    chunks: Iterable[bytes], accepts: Callable[[Object], bool], tally: Tally
+) -> Iterator[Line]:
+    """Yield the records of a foreign JSON-lines file in their order.
+
+    Args:
+        chunks: The file's bytes; UTF-8, or UTF-16 or UTF-32 with a byte order mark.
+        accepts: Whether an object salvaged from a damaged line is a record.
+        tally: Where lines, records and flaws are counted.
+
+    Yields:
+        One a record. Numbers are exact, but for the spelling of floats.
+    """
+    decoded, mark, exact = _as_utf8(chunks)
+    offset = mark
+    for number, (piece, ended) in enumerate(_pieces(decoded), 1):
+        tally.lines = number
+        value = _whole(piece)
+        if value is not None:
+            tally.records += 1
+            yield Line(number, value, offset if exact else None)
+        else:
+            place = Place(number, offset, ended=ended, exact=exact)
+            for mended in mend(piece, place, accepts, tally):
+                tally.records += 1
+                yield Line(number, mended, offset if exact else None)
+        offset += len(piece) + 1
+
+
+def _whole(piece: bytes) -> Object | None:
+    """Decode a line that is as it should be; None: `mend` has to look at it."""
+    try:
+        value = loads(piece) if _LONG_NUMBER in piece.translate(_DIGITS) else loads_fast(piece)
+    except ValueError:
+        return None
+    if type(value) is not dict:
+        return None
+    if piece.count(b"{") + piece.count(b"[") > DEPTH_MAX and depth(value) > DEPTH_MAX:
+        return None
+    return value
+
+
+def _pieces(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
+    """Yield the lines without their ends, and whether each had one."""
+    carried: list[bytes] = []
+    for chunk in chunks:
+        pieces = chunk.split(b"\n")
+        if len(pieces) > 1:
+            carried.append(pieces[0])
+            yield b"".join(carried), True
+            for piece in pieces[1:-1]:
+                yield piece, True
+            carried = []
+        carried.append(pieces[-1])
+    rest = b"".join(carried)
+    if rest:
+        yield rest, False
+
+
+def _as_utf8(chunks: Iterable[bytes]) -> tuple[Iterator[bytes], int, bool]:
+    """Look at the first bytes and return UTF-8.
+
+    Returns:
+        The bytes without a mark, the mark's length, and whether an offset in
+        them is an offset in the source.
+    """
+    source = iter(chunks)
+    first = next(source, b"")
+    for mark, encoding in _MARKS:
+        if first.startswith(mark):
+            first = first[len(mark) :]
+            if encoding == "utf-8":
+                return _chained(first, source), len(mark), True
+            return _recoded(_chained(first, source), encoding), len(mark), False
+    return _chained(first, source), 0, True
+
+
+def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    yield first
+    yield from rest
+
+
+def _recoded(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
+    for chunk in chunks:
+        yield decoder.decode(chunk).encode("utf-8", "replace")
+    yield decoder.decode(b"", final=True).encode("utf-8", "replace")
