@@ -1,0 +1,87 @@
+"""What an import did, or would do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from agentmem_cli.errors import AgentMemError
+    from agentmem_cli.operations.imports.adapter import Flaw
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What became of one source.
+
+    Of every line of the source something is told: it is a record counted in
+    ``types``, a flaw in ``lost`` and ``unusable``, the torn end, or blank.
+    """
+
+    source: Path
+    """The file that was read."""
+    kind: str
+    """The adapter's word for its format."""
+    session: str
+    """The session's folder name under the root."""
+    path: Path
+    """The session's folder."""
+    lines: int
+    """Lines of the source, all its files together."""
+    messages: int
+    """Messages in the source, those known before included."""
+    asides: int
+    """Side records made of the source, those known before included."""
+    values: int
+    """Saved values put, those known before included."""
+    agents: int
+    """Agents with a log."""
+    new: int
+    """Messages, asides and values that this import added."""
+    edited: int
+    """Messages that the source has gone on with since, and that were changed by this import."""
+    known: int
+    """Messages, asides and values that were there before."""
+    blobs: int
+    """Attachments written as files by this import."""
+    bytes: int
+    """Bytes of the source that were read."""
+    types: dict[str, int] = field(default_factory=dict)
+    """Every record of the source by its type."""
+    left: dict[str, int] = field(default_factory=dict)
+    """The records that nothing was made of, by type; they stand in the kept source only."""
+    lost: int = 0
+    """Places of the source that could not be used."""
+    mended: int = 0
+    """Places that were read in spite of damage."""
+    unusable: tuple[Flaw, ...] = ()
+    """The first of both, in order: line, byte and why."""
+    torn: tuple[int, int | None, int] | None = None
+    """Where the (last) source is cut off: line, byte, and how many bytes were not used."""
+    created: bool = False
+    """Whether the session was not there before."""
+    kept_source: bool = False
+    """Whether the source's bytes are kept in the session."""
+    dry_run: bool = False
+    """Whether nothing was written on purpose."""
+
+    @property
+    def nothing_new(self) -> bool:
+        """Whether the source held nothing that the session did not."""
+        return not (self.new or self.edited or self.created)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One of several sources: its report, or why there is none."""
+
+    source: Path
+    report: Report | None = None
+    error: AgentMemError | OSError | None = None
+
+
+def plural(lines: int) -> str:
+    """Return a number of lines in words."""
+    return "1 line" if lines == 1 else f"{lines} lines"
