@@ -1,0 +1,1 @@
+"""Foreign transcripts to sessions; `importing` holds the two calls."""

@@ -1,0 +1,368 @@
+"""Importing foreign transcripts: one source, or several."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from agentmem_cli.errors import AgentMemError, ConflictError, UsageError
+from agentmem_cli.operations.imports.adapter import MAIN, Said, Tally
+from agentmem_cli.operations.imports.foreign import ForeignFile, read_lines
+from agentmem_cli.operations.imports.maps import source_name
+from agentmem_cli.operations.imports.naming import session_name
+from agentmem_cli.operations.imports.places import place_in
+from agentmem_cli.operations.imports.report import Outcome, Report, plural
+from agentmem_cli.operations.imports.sniff import choose
+from agentmem_cli.operations.imports.sources import SourceIn, find_maps
+from agentmem_cli.operations.imports.writing import Importing, Target, Wishes
+from agentmem_cli.session.heads import read_head
+from agentmem_cli.session.reader import fold_log
+from agentmem_cli.storage.directory import DirStore
+from agentmem_cli.storage.store import batch_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from agentmem_cli.operations.imports.adapter import Transcript
+    from agentmem_cli.operations.imports.maps import OldMap
+    from agentmem_cli.storage.store import Batch, Sink, Store
+
+_AGAIN_MAX: Final = 10_000
+"""Sessions of one source under one root, made by ``--again``."""
+
+
+class _Options(NamedTuple):
+    """The words of a call."""
+
+    kind: str | None
+    dry_run: bool
+    keep_source: bool
+    again: bool
+    now_ms: int
+    lock_wait_s: float | None
+    progress: Callable[[int, int], None] | None
+
+
+def import_source(  # noqa: PLR0913 - one option of the command each
+    path: Path,
+    root: Path,
+    *,
+    now_ms: int,
+    kind: str | None = None,
+    dry_run: bool = False,
+    keep_source: bool = True,
+    again: bool = False,
+    lock_wait_s: float | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Report:
+    """Import the foreign session at *path* into a session under *root*.
+
+    The source is opened for reading only. The session is named by the kind
+    and the source's own session id. Importing again adds what is new.
+
+    Args:
+        path: The transcript.
+        root: The folder of the sessions. It need not exist.
+        now_ms: The time now, ms since 1970-01-01 UTC; noted in the map.
+        kind: The source's kind; None: it is recognised by its content.
+        dry_run: Read and count, and write nothing.
+        keep_source: Keep the source's bytes in the session, beside the map.
+        again: Import as a new session, where one of that name is there.
+        lock_wait_s: Seconds to wait for the session's lock; None: the usual time.
+        progress: Called with the bytes read so far and the bytes there are.
+
+    Returns:
+        What was made of the source, and what could not be used of it.
+
+    Raises:
+        OSError: The source cannot be read, or the session not be written.
+        UsageError: *path* is a folder, or there is no such *kind*.
+        ConflictError: The session was rewritten since (a redaction), was not
+            made from this source, or the source has parted from it.
+        AgentMemError: The source is empty, of no known kind, or holds no message.
+        SessionError: The session that is there does not read.
+        Busy: Another program is writing to it.
+    """
+    options = _Options(kind, dry_run, keep_source, again, now_ms, lock_wait_s, progress)
+    if path.is_dir():
+        msg = f"{path}: a folder"
+        raise UsageError(msg, hint="Give a transcript file, or import the folder as several.")
+    adapter, head = choose(path, kind)
+    transcript = adapter.open(path, head)
+    name = session_name(transcript.kind, transcript.id)
+    if again:
+        name = _free_name(root, name)
+    store = DirStore.open(root / name)
+    _refuse_rewritten(store, path)
+    maps = find_maps(store)
+    if not maps:
+        _refuse_without_map(store, path)
+        _check_messages(transcript)
+    elif not dry_run:
+        with _opened(transcript, maps) as sources:
+            if _nothing_new(sources, maps, options):
+                return _known_report(sources, store, transcript, root / name)
+    return _import(transcript, store, root / name, options)
+
+
+def import_paths(  # noqa: PLR0913 - one option of the command each
+    paths: Sequence[Path],
+    root: Path,
+    *,
+    now_ms: int,
+    kind: str | None = None,
+    dry_run: bool = False,
+    keep_source: bool = True,
+    again: bool = False,
+    lock_wait_s: float | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Iterator[Outcome]:
+    """Import several sources; of a folder every transcript beneath it.
+
+    The arguments are `import_source`'s. One source that fails stops no other.
+
+    Yields:
+        One a source, in order; a folder's files by name.
+    """
+    for path in paths:
+        for source in sources_of(path):
+            try:
+                report = import_source(
+                    source,
+                    root,
+                    now_ms=now_ms,
+                    kind=kind,
+                    dry_run=dry_run,
+                    keep_source=keep_source,
+                    again=again,
+                    lock_wait_s=lock_wait_s,
+                    progress=progress,
+                )
+            except (AgentMemError, OSError) as error:
+                yield Outcome(source, error=error)
+            else:
+                yield Outcome(source, report)
+
+
+def sources_of(path: Path) -> list[Path]:
+    """Return the transcripts that *path* stands for: itself, or a folder's, sorted by name.
+
+    Symbolic links inside a folder are not followed.
+    """
+    if not path.is_dir():
+        return [path]
+    found = path.rglob("*.jsonl")
+    return sorted(each for each in found if each.is_file() and not each.is_symlink())
+
+
+def _free_name(root: Path, name: str) -> str:
+    """Return *name*, or the first of ``name-2``, ``name-3``, … that no session has."""
+    for number in range(1, _AGAIN_MAX):
+        free = name if number == 1 else f"{name}-{number}"
+        if not (root / free).exists():
+            return free
+    msg = f"{root / name}: {_AGAIN_MAX} sessions of this source are there already"
+    raise AgentMemError(msg)
+
+
+def _refuse_rewritten(store: Store, path: Path) -> None:
+    for log in store.logs():
+        header = read_head(store, log).header
+        if header is not None and header.rewrites:
+            msg = (
+                f"{path}: its session was rewritten since (log {log!r}); what went would come back"
+            )
+            raise ConflictError(msg, hint="Give --again to import it as a session of its own.")
+
+
+def _refuse_without_map(store: Store, path: Path) -> None:
+    if store.logs():
+        msg = f"{path}: a session of its name is there that no import made"
+        raise ConflictError(msg, hint="Give --again to import it under another name.")
+
+
+def _check_messages(transcript: Transcript) -> None:
+    """See that there is a message at all, before anything is written.
+
+    Raises:
+        AgentMemError: There is none.
+    """
+    lines = 0
+    for stream in transcript.streams:
+        tally = Tally()
+        with ForeignFile(stream.path) as source:
+            found = stream.items(read_lines(source.chunks(), stream.accepts, tally), tally)
+            if any(isinstance(item, Said) for item in found):
+                return
+        lines += tally.lines
+    path = transcript.streams[0].path
+    msg = f"{path}: {plural(lines)}, no message recognised (read as {transcript.kind})"
+    raise AgentMemError(msg, hint="Nothing was imported; --from KIND reads it as another kind.")
+
+
+@contextmanager
+def _opened(transcript: Transcript, maps: Sequence[OldMap]) -> Iterator[list[SourceIn]]:
+    with ExitStack() as stack:
+        sources = []
+        for stream in transcript.streams:
+            old = _map_of(stream.name, stream.agent, maps)
+            source = SourceIn(stream, transcript.kind, old)
+            stack.callback(source.close)
+            sources.append(source)
+        yield sources
+
+
+def _map_of(name: str, agent: str, maps: Sequence[OldMap]) -> OldMap | None:
+    """Find a source's map: by its name, or (the main one, which may have moved) by its agent."""
+    wanted = source_name(name)
+    for old in maps:
+        if old.name == wanted:
+            return old
+    if agent == MAIN:
+        return next((old for old in maps if old.header.agent == MAIN), None)
+    return None
+
+
+def _nothing_new(sources: Sequence[SourceIn], maps: Sequence[OldMap], options: _Options) -> bool:
+    wanted = not options.keep_source or all(old.header.kept for old in maps)
+    return wanted and all(source.unchanged for source in sources)
+
+
+def _import(transcript: Transcript, store: DirStore, path: Path, options: _Options) -> Report:
+    with ExitStack() as stack:
+        if options.dry_run:
+            batch: Batch = _Nowhere(store)
+        else:
+            batch = stack.enter_context(batch_of(store, options.lock_wait_s))
+        # Why read here: what is held under the lock is what will be written to.
+        folds = {log: fold_log(store, log) for log in store.logs()}
+        sources = stack.enter_context(_opened(transcript, find_maps(store)))
+
+        def place_of(session: str, raw: str) -> int | None:
+            return place_in(path.parent / session, raw)
+
+        wishes = Wishes(options.keep_source, options.now_ms, options.progress, place_of)
+        importing = Importing(sources, Target(store, batch, folds), wishes)
+        importing.run()
+        if not importing.counts.messages:
+            msg = f"{transcript.streams[0].path}: no message recognised"
+            raise AgentMemError(msg)
+        return _report(importing, sources, transcript, path, options, created=not folds)
+
+
+def _report(
+    importing: Importing,
+    sources: Sequence[SourceIn],
+    transcript: Transcript,
+    path: Path,
+    options: _Options,
+    *,
+    created: bool,
+) -> Report:
+    counts = importing.counts
+    tallies = [source.tally for source in sources]
+    types = sum((tally.types for tally in tallies), start=Tally().types)
+    left = sum((tally.left for tally in tallies), start=Tally().left)
+    return Report(
+        source=transcript.streams[0].path,
+        kind=transcript.kind,
+        session=path.name,
+        path=path,
+        lines=sum(tally.lines for tally in tallies),
+        messages=counts.messages,
+        asides=counts.asides,
+        values=counts.values,
+        agents=len(importing.out.logs),
+        new=counts.new,
+        edited=counts.edited,
+        known=counts.known,
+        blobs=counts.blobs,
+        bytes=sum(source.bytes_read for source in sources),
+        types=dict(types),
+        left=dict(left),
+        lost=sum(tally.lost for tally in tallies),
+        mended=sum(tally.mended for tally in tallies),
+        unusable=tuple(flaw for tally in tallies for flaw in tally.flaws),
+        torn=next((tally.torn for tally in tallies if tally.torn is not None), None),
+        created=created,
+        kept_source=options.keep_source,
+        dry_run=options.dry_run,
+    )
+
+
+def _known_report(
+    sources: Sequence[SourceIn], store: Store, transcript: Transcript, path: Path
+) -> Report:
+    """Return the report of sources that hold, byte for byte, what was read of them earlier."""
+    headers = [source.old.header for source in sources if source.old is not None]
+    return Report(
+        source=transcript.streams[0].path,
+        kind=transcript.kind,
+        session=path.name,
+        path=path,
+        lines=sum(header.lines for header in headers),
+        messages=0,
+        asides=0,
+        values=0,
+        agents=len(store.logs()),
+        new=0,
+        edited=0,
+        known=sum(header.items for header in headers),
+        blobs=0,
+        bytes=sum(header.size for header in headers),
+        kept_source=all(header.kept for header in headers),
+    )
+
+
+class _Nowhere:
+    """A batch that keeps nothing, for a dry run."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def append_log(self, name: str, length: int, data: bytes) -> None:
+        """Drop it."""
+
+    def replace_log(self, name: str, length: int, data: bytes) -> None:
+        """Drop it."""
+
+    def cut_log(self, name: str, length: int, keep: int) -> None:
+        """Drop it."""
+
+    def open_append(self, name: str, length: int) -> Sink:  # noqa: ARG002 - the protocol's names
+        """Return a sink that drops everything."""
+        return _Drain()
+
+    def open_log_new(self, name: str, length: int) -> Sink:  # noqa: ARG002 - the protocol's names
+        """Return a sink that drops everything."""
+        return _Drain()
+
+    def open_file(self, name: str) -> Sink:  # noqa: ARG002 - the protocol's names
+        """Return a sink that drops everything."""
+        return _Drain()
+
+    def write_file(self, name: str, data: bytes) -> None:
+        """Drop it."""
+
+    def append_file(self, name: str, data: bytes) -> None:
+        """Drop it."""
+
+    def remove_file(self, name: str) -> None:
+        """Drop it."""
+
+    def read_file(self, name: str) -> bytes:
+        """Return what the session holds."""
+        return self._store.read_file(name)
+
+    def files(self) -> list[str]:
+        """Return what the session holds."""
+        return self._store.files()
+
+
+class _Drain:
+    """A sink that drops everything."""
+
+    def write(self, data: bytes) -> int:
+        """Return the length of *data*."""
+        return len(data)

@@ -1,0 +1,251 @@
+"""The map beside a kept source: how far it was read, and which line became what.
+
+It is JSON lines. The first is the header; then one a thing that was made, in
+the source's order::
+
+    {"line":7,"n":12,"fp":"9c0f…","id":4,"raw":"aa00bb07"}
+
+``log`` stands there where it is not the main agent's, ``id`` for a message,
+``aside`` for an aside, ``key`` for a saved value. ``time`` tells where the
+source did not say when: ``before`` (the time of the one before it was taken),
+``after`` (of the next) or ``file`` (the file's own). ``fp`` is a keyed
+fingerprint of content and source time: a source whose bytes were rewritten is
+known again by the sequence of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from agentmem_cli.errors import DamageError
+from agentmem_cli.operations.imports.adapter import MAIN, Kept, Noted, Said
+from agentmem_cli.operations.imports.naming import safe_path
+from agentmem_cli.session.codec import dumps, loads_fast
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from agentmem_cli.operations.imports.adapter import Item
+
+FOLDER: Final = "plugins/import/"
+"""Where sources and maps stand among a session's files."""
+
+MAP_END: Final = ".map.jsonl"
+"""How a map's name ends; before it stands its source's."""
+
+VERSION: Final = 1
+"""Of the map, and of what adapters make: fingerprints of another one say nothing."""
+
+_KEY_BYTES: Final = 16
+_PRINT_BYTES: Final = 8
+
+
+class MapHeader(NamedTuple):
+    """How far a source was read."""
+
+    kind: str
+    """The adapter's kind."""
+    source: str
+    """The source's name, as it was."""
+    agent: str
+    """The agent whose transcript it is."""
+    size: int
+    """Bytes that were read."""
+    whole: int
+    """Bytes up to the last whole record: less where the end was torn."""
+    lines: int
+    """Lines that were read."""
+    items: int
+    """Lines of this map after the header."""
+    kept: int
+    """Bytes of the source that are kept in the session; 0: it is not kept."""
+    key: str
+    """The key of digest and fingerprints, hex; fresh for every source."""
+    digest: str
+    """The keyed digest of the bytes that were read, hex."""
+    imported: int
+    """When, ms since 1970-01-01 UTC."""
+
+    def encode(self) -> bytes:
+        """Return the map's first line."""
+        return dumps({"map": VERSION, **self._asdict()}) + b"\n"
+
+
+class Known(NamedTuple):
+    """Something that was imported before."""
+
+    map_line: bytes
+    """Its line of the map, without the end."""
+    line: int
+    """The source line it came from, counted from 1."""
+    print: str
+    """Its fingerprint."""
+    open: bool
+    """Whether the source may still go on with it."""
+    log: str
+    """The log it is in."""
+    id: int | None
+    """The entry's id, for a message."""
+
+
+class OldMap:
+    """A map that was read."""
+
+    def __init__(self, name: str, data: bytes) -> None:
+        """Read the map *data* of the source kept as *name*.
+
+        Raises:
+            DamageError: It is no map of this version.
+        """
+        self.name = name
+        self._lines = data.split(b"\n")
+        try:
+            self.header = _header(self._lines[0])
+        except (ValueError, KeyError, TypeError) as error:
+            msg = f"files/{name}{MAP_END}: not a map of this version ({error})"
+            hint = "Import with --again as a new session, or restore the file."
+            raise DamageError(msg, hint=hint) from None
+
+    def known(self) -> Iterator[Known]:
+        """Yield what was imported, in the source's order.
+
+        Raises:
+            DamageError: A line is damaged.
+        """
+        count = 0
+        for count, line in enumerate(self._lines[1:-1], 1):
+            try:
+                yield _known(line)
+            except (ValueError, KeyError, TypeError):
+                msg = f"files/{self.name}{MAP_END}, line {count + 1}: damaged"
+                raise DamageError(msg) from None
+        if count != self.header.items or self._lines[-1]:
+            msg = f"files/{self.name}{MAP_END}: {count} lines, not {self.header.items}"
+            raise DamageError(msg)
+
+
+def _known(line: bytes) -> Known:
+    value = loads_fast(line)
+    if not isinstance(value, dict):
+        msg = "no object"
+        raise TypeError(msg)
+    entry = value.get("id")
+    return Known(
+        line,
+        _number(value["line"]),
+        _string(value["fp"]),
+        value.get("open") is True,
+        _string(value.get("log", MAIN)),
+        entry if isinstance(entry, int) else None,
+    )
+
+
+def _header(line: bytes) -> MapHeader:
+    value = loads_fast(line)
+    if not isinstance(value, dict) or value.pop("map", None) != VERSION:
+        msg = "no header"
+        raise ValueError(msg)
+    text = {key: _string(value[key]) for key in ("kind", "source", "agent", "key", "digest")}
+    number = {key: _number(value[key]) for key in _NUMBERS}
+    header = MapHeader(
+        text["kind"],
+        text["source"],
+        text["agent"],
+        number["size"],
+        number["whole"],
+        number["lines"],
+        number["items"],
+        number["kept"],
+        text["key"],
+        text["digest"],
+        number["imported"],
+    )
+    bytes.fromhex(header.key)
+    return header
+
+
+_NUMBERS: Final = ("size", "whole", "lines", "items", "kept", "imported")
+
+
+def _number(value: object) -> int:
+    if type(value) is not int or value < 0:
+        msg = f"{value!r} is no number"
+        raise ValueError(msg)
+    return value
+
+
+def _string(value: object) -> str:
+    if not isinstance(value, str):
+        msg = f"{value!r} is no text"
+        raise TypeError(msg)
+    return value
+
+
+def source_name(name: str) -> str:
+    """Return the name that a source called *name* is kept under, among the session's files."""
+    safe = safe_path(name)
+    return FOLDER + (f"{safe}_" if safe.endswith(MAP_END) else safe)
+
+
+def new_key() -> str:
+    """Return a fresh key, hex."""
+    return secrets.token_hex(_KEY_BYTES)
+
+
+def fingerprint(key: bytes, item: Item, body: bytes) -> str:
+    """Return the keyed fingerprint (hex) of an item's content and source time.
+
+    Ids and line numbers do not count: a tool may add ids when it rewrites
+    its own files.
+
+    Args:
+        key: The map's key.
+        item: The item.
+        body: What it says: a message's or value's JSON, an aside's kind.
+    """
+    head = b"%s %d " % (_LETTERS[type(item)], item.time or 0)
+    hasher = hashlib.blake2b(head, key=key, digest_size=_PRINT_BYTES)
+    hasher.update(body)
+    return hasher.hexdigest()
+
+
+_LETTERS: Final = {Said: b"said", Noted: b"noted", Kept: b"kept"}
+
+
+class Placed(NamedTuple):
+    """Where an item came to stand."""
+
+    log: str
+    """The log's name."""
+    n: int
+    """The record's ``n``."""
+    id: int
+    """The entry's or aside's id; for a saved value it has no meaning."""
+
+
+def map_line(item: Item, placed: Placed, print_: str, told: str) -> bytes:
+    """Return an item's line of the map, its end included.
+
+    Args:
+        item: The item.
+        placed: Where it stands.
+        print_: Its fingerprint.
+        told: Where its time was taken from; empty: the source says it.
+    """
+    if isinstance(item, Said):
+        own = b'"id":%d' % placed.id
+        if item.open:
+            own += b',"open":true'
+    elif isinstance(item, Kept):
+        own = b'"key":' + dumps(item.key)
+    else:
+        own = b'"aside":%d' % placed.id
+    if placed.log != MAIN:
+        own += b',"log":' + dumps(placed.log)
+    if item.raw:
+        own += b',"raw":' + dumps(item.raw)
+    if told:
+        own += b',"time":' + dumps(told)
+    return b'{"line":%d,"n":%d,"fp":"%b",%b}\n' % (item.line, placed.n, print_.encode(), own)

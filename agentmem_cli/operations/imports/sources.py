@@ -1,0 +1,219 @@
+"""One source file on its way into a session: its bytes, its map, what is known of it."""
+
+from __future__ import annotations
+
+import heapq
+import tempfile
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from agentmem_cli.errors import ConflictError
+from agentmem_cli.limits import CHUNK_BYTES
+from agentmem_cli.operations.imports.adapter import Tally
+from agentmem_cli.operations.imports.foreign import ForeignFile, new_digest, read_lines
+from agentmem_cli.operations.imports.maps import (
+    MAP_END,
+    MapHeader,
+    OldMap,
+    map_line,
+    new_key,
+    source_name,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from agentmem_cli.operations.imports.adapter import Item, Stream
+    from agentmem_cli.operations.imports.maps import Known, Placed
+    from agentmem_cli.storage.store import Batch, Sink, Store
+
+TIMELESS_MAX: Final = 4_096
+"""Items that wait for the source's first time; beyond them the file's own time is taken."""
+
+_SPOOL_BYTES: Final = 8 * CHUNK_BYTES
+"""Bytes of a new map held in memory; its header, which stands first, is known last."""
+
+
+class Timed(NamedTuple):
+    """An item with the time it gets."""
+
+    item: Item
+    t: int
+    """Milliseconds since 1970-01-01 UTC."""
+    told: str
+    """Where it was taken from; empty: the source says it."""
+
+
+class SourceIn:
+    """A source file being imported."""
+
+    def __init__(self, stream: Stream, kind: str, old: OldMap | None) -> None:
+        """Prepare the file of *stream*; *old* is the map of an earlier import of it."""
+        self.stream = stream
+        self.kind = kind
+        self.tally = Tally()
+        self.old = old
+        self.name = source_name(stream.name) if old is None else old.name
+        self.key_hex = new_key() if old is None else old.header.key
+        self.key = bytes.fromhex(self.key_hex)
+        self.file = ForeignFile(stream.path)
+        self.same_prefix = old is not None and self._begins_as(old.header)
+        """Whether the bytes that were read earlier stand there unchanged."""
+        self.bytes_read = 0
+        self._known = iter(()) if old is None else old.known()
+        self._hasher = new_digest(self.key)
+        self._body = tempfile.SpooledTemporaryFile(_SPOOL_BYTES)  # noqa: SIM115 - see close
+        self._items = 0
+
+    def close(self) -> None:
+        """Let go of the file and of the map's bytes."""
+        self.file.close()
+        self._body.close()
+
+    def _begins_as(self, header: MapHeader) -> bool:
+        if self.file.size < header.size:
+            return False
+        return self.file.digest(self.key, header.size) == header.digest
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether the file is, byte for byte, what was read earlier."""
+        return self.same_prefix and self.old is not None and self.file.size == self.old.header.size
+
+    def items(self, sink: Sink | None, progress: Callable[[int], None]) -> Iterator[Timed]:
+        """Yield the file's items with their times; its bytes go to *sink* on the way.
+
+        Args:
+            sink: Where the source is kept; None: nowhere.
+            progress: Called with the number of bytes just read.
+        """
+        chunks = self._teed(sink, progress)
+        lines = read_lines(chunks, self.stream.accepts, self.tally)
+        yield from _timed(self.stream.items(lines, self.tally), self.file.modified_ms)
+        # Why: an adapter may stop before the end; what is kept is the whole file.
+        for _ in chunks:
+            pass
+
+    def next_known(self) -> Known | None:
+        """Return the next thing that was imported earlier; None: from here on all is new."""
+        return next(self._known, None)
+
+    def trusts(self, known: Known, item: Item) -> bool:
+        """Whether *item* is, unseen, what was imported as *known*: its bytes are the same."""
+        return self.same_prefix and not known.open and known.line == item.line
+
+    def note(self, item: Item, placed: Placed, print_: str, told: str) -> None:
+        """Add an item's line to the map; the arguments are `maps.map_line`'s."""
+        self._body.write(map_line(item, placed, print_, told))
+        self._items += 1
+
+    def note_again(self, known: Known) -> None:
+        """Add the line of a thing that was imported earlier to the map."""
+        self._body.write(known.map_line + b"\n")
+        self._items += 1
+
+    def finish(self, batch: Batch, now_ms: int, kept: int) -> None:
+        """Write the map; *kept* bytes of the source are in the session."""
+        torn = self.tally.torn
+        cut = 0 if torn is None else torn[2]
+        header = MapHeader(
+            self.kind,
+            self.stream.name,
+            self.stream.agent,
+            self.bytes_read,
+            self.bytes_read - cut,
+            self.tally.lines,
+            self._items,
+            kept,
+            self.key_hex,
+            self._hasher.hexdigest(),
+            now_ms,
+        )
+        sink = batch.open_file(self.name + MAP_END)
+        sink.write(header.encode())
+        self._body.seek(0)
+        while block := self._body.read(CHUNK_BYTES):
+            sink.write(block)
+
+    def _teed(self, sink: Sink | None, progress: Callable[[int], None]) -> Iterator[bytes]:
+        for chunk in self.file.chunks():
+            self._check_prefix(chunk)
+            self._hasher.update(chunk)
+            self.bytes_read += len(chunk)
+            if sink is not None:
+                sink.write(chunk)
+            progress(len(chunk))
+            yield chunk
+
+    def _check_prefix(self, chunk: bytes) -> None:
+        """See that the bytes read now are those that were compared before."""
+        if self.old is None or not self.same_prefix:
+            return
+        left = self.old.header.size - self.bytes_read
+        if not 0 < left <= len(chunk):
+            return
+        hasher = self._hasher.copy()
+        hasher.update(chunk[:left])
+        if hasher.hexdigest() != self.old.header.digest:
+            msg = f"{self.stream.path}: it was rewritten while it was read"
+            raise ConflictError(msg, hint="Run the command again.")
+
+
+def _timed(items: Iterable[Item], file_ms: int) -> Iterator[Timed]:
+    """Give every item a time: its own, that of the one before, or of the first that has one."""
+    waiting: list[Item] = []
+    last: int | None = None
+    for item in items:
+        if item.time is not None:
+            for earlier in waiting:
+                yield Timed(earlier, item.time, "after")
+            waiting = []
+            last = item.time
+            yield Timed(item, last, "")
+        elif last is not None:
+            yield Timed(item, last, "before")
+        else:
+            waiting.append(item)
+            if len(waiting) == TIMELESS_MAX:
+                last = file_ms
+                for earlier in waiting:
+                    yield Timed(earlier, last, "file")
+                waiting = []
+    for earlier in waiting:
+        yield Timed(earlier, file_ms, "file")
+
+
+def merged(streams: list[Iterator[Timed]]) -> Iterator[tuple[int, Timed]]:
+    """Merge streams by their times, each one's own order kept.
+
+    A stream's time never runs backwards here: an item counts as late as the
+    latest one before it.
+
+    Yields:
+        The stream's index, and the item.
+    """
+    if len(streams) == 1:
+        for timed in streams[0]:
+            yield 0, timed
+        return
+    running = [_running(index, stream) for index, stream in enumerate(streams)]
+    for _, index, timed in heapq.merge(*running, key=lambda each: each[0]):
+        yield index, timed
+
+
+def _running(index: int, stream: Iterator[Timed]) -> Iterator[tuple[int, int, Timed]]:
+    latest = 0
+    for timed in stream:
+        latest = max(latest, timed.t)
+        yield latest, index, timed
+
+
+def find_maps(store: Store) -> list[OldMap]:
+    """Read every map of a session.
+
+    Raises:
+        DamageError: One is damaged.
+    """
+    from agentmem_cli.operations.imports.maps import FOLDER
+
+    names = [name for name in store.files() if name.startswith(FOLDER) and name.endswith(MAP_END)]
+    return [OldMap(name.removesuffix(MAP_END), store.read_file(name)) for name in names]
