@@ -14,6 +14,16 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import orjson
 
+from agentmem_cli.session.scanning import (
+    DEPTH_MAX,
+    TooDeep,
+    after_space,
+    expect,
+    is_too_deep,
+    string_at,
+    walk,
+)
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from json import JSONDecoder
@@ -36,12 +46,8 @@ Raises:
 _INEXACT = re.compile(rb"[0-9]{16}|[0-9]\.[0-9]|[0-9][eE]|-0")
 
 
-class TooDeep(ValueError):
-    """The arrays and objects are nested deeper than can be walked safely."""
-
-
 class Number(float):
-    """A number that Python would print otherwise than it was written.
+    """A number that `dumps` would write otherwise than it was written.
 
     It is the nearest float (so ``1e400`` is infinite), and ``text`` is what
     stood in the JSON.
@@ -73,10 +79,10 @@ def loads(data: bytes) -> JSON:
     """Decode *data* (UTF-8 JSON) exactly.
 
     Returns:
-        The value; a number that Python would write otherwise is a `Number`.
+        The value; a number that `dumps` would write otherwise is a `Number`.
 
     Raises:
-        TooDeep: Nested too deeply to be walked.
+        TooDeep: Nested too deeply.
         ValueError: Not JSON, or not UTF-8 (then a ``UnicodeDecodeError``).
     """
     if _INEXACT.search(data) is None:
@@ -89,11 +95,11 @@ def loads(data: bytes) -> JSON:
 
 def loads_text(text: str) -> JSON:
     """Decode *text* exactly, as `loads` does."""
-    try:
-        value: JSON = _exact_decoder().decode(text)
-    except RecursionError:
-        msg = "nested too deeply"
-        raise TooDeep(msg) from None
+    value, end = scan_text(text, after_space(text, 0))
+    rest = after_space(text, end)
+    if rest != len(text):
+        msg = f"something follows the value at character {rest}"
+        raise ValueError(msg)
     return value
 
 
@@ -113,14 +119,17 @@ def scan_text(text: str, start: int) -> tuple[JSON, int]:
         The value and the index just after it. What follows is not looked at.
 
     Raises:
-        TooDeep: Nested too deeply to be walked.
+        TooDeep: Nested too deeply.
         ValueError: No JSON value stands there.
     """
     try:
         value, end = _exact_decoder().raw_decode(text, start)
     except RecursionError:
-        msg = "nested too deeply"
-        raise TooDeep(msg) from None
+        # Why: how deep the standard library goes depends on who calls it, and on
+        # the version of Python. What orjson reads must be readable everywhere.
+        return walk(text, start, _exact_decoder().raw_decode)
+    if end - start > 2 * DEPTH_MAX and is_too_deep(text, start, end):
+        return walk(text, start, _exact_decoder().raw_decode)
     return value, end
 
 
@@ -156,9 +165,15 @@ def same(one: JSON, other: JSON) -> bool:
             if len(left) != len(right):
                 return False
             todo.extend(zip(left, right, strict=True))
-        elif type(left) is not type(right) or left != right:
+        elif not _same_scalar(left, right):
             return False
     return True
+
+
+def _same_scalar(left: JSON, right: JSON) -> bool:
+    if isinstance(left, float) and isinstance(right, float):
+        return _scalar(left) == _scalar(right)
+    return type(left) is type(right) and left == right
 
 
 def members(text: str) -> dict[str, tuple[int, int]]:
@@ -171,25 +186,22 @@ def members(text: str) -> dict[str, tuple[int, int]]:
     Raises:
         ValueError: *text* is not an object.
     """
-    from json.decoder import scanstring  # type: ignore[attr-defined]  # there, undocumented
-
     spans: dict[str, tuple[int, int]] = {}
-    at = _after_space(text, 0)
-    _expect(text, at, "{")
-    at = _after_space(text, at + 1)
+    at = after_space(text, 0)
+    expect(text, at, "{")
+    at = after_space(text, at + 1)
     while text[at : at + 1] != "}":
-        _expect(text, at, '"')
-        key, at = scanstring(text, at + 1, True)  # noqa: FBT003 - its own signature
-        at = _after_space(text, at)
-        _expect(text, at, ":")
-        start = _after_space(text, at + 1)
+        key, at = string_at(text, at)
+        at = after_space(text, at)
+        expect(text, at, ":")
+        start = after_space(text, at + 1)
         _, end = scan_text(text, start)
         spans[key] = (start, end)
-        at = _after_space(text, end)
+        at = after_space(text, end)
         if text[at : at + 1] == ",":
-            at = _after_space(text, at + 1)
+            at = after_space(text, at + 1)
         elif text[at : at + 1] != "}":
-            _expect(text, at, "}")
+            expect(text, at, "}")
     return spans
 
 
@@ -200,32 +212,17 @@ def elements(text: str, start: int) -> list[tuple[int, int]]:
         ValueError: No array stands there.
     """
     spans: list[tuple[int, int]] = []
-    _expect(text, start, "[")
-    at = _after_space(text, start + 1)
+    expect(text, start, "[")
+    at = after_space(text, start + 1)
     while text[at : at + 1] != "]":
         _, end = scan_text(text, at)
         spans.append((at, end))
-        at = _after_space(text, end)
+        at = after_space(text, end)
         if text[at : at + 1] == ",":
-            at = _after_space(text, at + 1)
+            at = after_space(text, at + 1)
         elif text[at : at + 1] != "]":
-            _expect(text, at, "]")
+            expect(text, at, "]")
     return spans
-
-
-_SPACE = re.compile(r"[ \t\r\n]*")
-
-
-def _after_space(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    assert found is not None
-    return found.end()
-
-
-def _expect(text: str, at: int, character: str) -> None:
-    if text[at : at + 1] != character:
-        msg = f"expected {character!r} at character {at}"
-        raise ValueError(msg)
 
 
 _decoder: JSONDecoder | None = None
@@ -245,7 +242,7 @@ def _exact_decoder() -> JSONDecoder:
 
 def _exact_float(text: str) -> float:
     value = float(text)
-    return value if repr(value) == text else Number(text)
+    return value if _scalar(value) == text else Number(text)
 
 
 def _exact_int(text: str) -> int | float:
@@ -313,8 +310,23 @@ def _scalar(item: object) -> str:
     if isinstance(item, int):
         return str(item)
     if isinstance(item, float):
-        if item != item or item in (float("inf"), float("-inf")):  # noqa: PLR0124 - NaN
-            return "null"
-        return repr(item)
+        return orjson.dumps(float(item)).decode()
     msg = f"no JSON form: {type(item).__name__}"
     raise TypeError(msg)
+
+
+__all__ = [
+    "JSON",
+    "Number",
+    "Object",
+    "TooDeep",
+    "dumps",
+    "elements",
+    "loads",
+    "loads_fast",
+    "loads_object",
+    "loads_text",
+    "members",
+    "same",
+    "scan_text",
+]

@@ -19,7 +19,7 @@ from agentmem_cli.session.record import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from agentmem_cli.session.codec import JSON, Object
     from agentmem_cli.session.lines import Line
@@ -81,11 +81,14 @@ class LogFold:
         self.damages: list[Damage] = []
         self.ended = False
         """Whether a cut ended the fold before the log's end."""
+        self.clashes: list[tuple[int, int]] = []
+        """After a cut by ``n``: line and ``n`` of the records that make it ambiguous."""
         self.end = 0
         """Where the next record would be appended: bytes up to the last whole line's end."""
         self.source = source
         """Where its entries are decoded from."""
         self._latest: int | None = None
+        self._repeated: list[tuple[int, int]] = []
 
     @property
     def torn(self) -> Damage | None:
@@ -106,13 +109,18 @@ class LogFold:
         """
         source = self.source
         take = self._take
-        for line in scan(source.log, self._report):
+        lines = scan(source.log, self._report)
+        first: JSON = None
+        for line in lines:
             if cut is not None and self._is_past(cut, line.fields):
                 self.ended = True
+                first = line.fields.get("n")
                 break
             take(line)
             if on_record is not None:
                 on_record(line, self)
+        if cut is not None and cut.n is not None and not self.strict:
+            self._find_clashes(cut.n, first, lines)
         torn = self.torn
         self.end = source.log.size if torn is None else torn.offset
         self.conversation.lineage = 0 if self.header is None else self.header.lineage
@@ -127,6 +135,14 @@ class LogFold:
         if self.strict:
             raise errors.Record(self.log, line.number, why)
         self.damages.append(Damage(line.number, line.offset, line.length, kind, why))
+
+    def _find_clashes(self, n: int, first: JSON, rest: Iterable[Line]) -> None:
+        """Name what makes a cut by *n* ambiguous: a smaller one later, or its neighbours twice."""
+        self.clashes.extend((line, found) for line, found in self._repeated if found == n - 1)
+        for line in rest:
+            found = line.fields.get("n")
+            if type(found) is int and (found < n or found == first == n):
+                self.clashes.append((line.number, found))
 
     def _is_past(self, cut: Cut, fields: Object) -> bool:
         n, t = fields.get("n"), fields.get("t")
@@ -162,6 +178,8 @@ class LogFold:
             self._fault(line, BAD_STAMP, f"seq {seq} follows {self.last_seq}")
         elif n <= self.last_n:
             self._fault(line, BAD_STAMP, f"n {n} does not increase (it was {self.last_n})")
+        if n <= self.last_n:
+            self._repeated.append((line.number, n))
 
     def _take_change(self, line: Line, t: int) -> None:
         fields = line.fields

@@ -1,0 +1,271 @@
+"""Starting sessions, and adding messages to them."""
+
+# ruff: noqa: PTH118 - names of the root are text
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from agentmem_cli.errors import ConflictError, UsageError
+from agentmem_cli.operations.catalog import Found
+from agentmem_cli.operations.imports.naming import safe_name
+from agentmem_cli.operations.metas import refresh
+from agentmem_cli.session.change import ChangeRecord, Push
+from agentmem_cli.session.codec import loads_object
+from agentmem_cli.session.entry import Entry
+from agentmem_cli.session.message import Message
+from agentmem_cli.session.meta import SessionMeta, title_of
+from agentmem_cli.session.record import SESSION, Saved
+from agentmem_cli.session.writer import append_records
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from agentmem_cli.session.author import Author
+    from agentmem_cli.session.fold import LogFold
+    from agentmem_cli.session.record import LogRecord
+    from agentmem_cli.session.session import TornTail
+    from agentmem_cli.session.writer import Appended
+    from agentmem_cli.storage.directory import DirStore
+
+NAME = "agentmem.name"
+"""The saved value of an agent's name as it was given, where its log is called otherwise."""
+
+MAIN = "main"
+"""The log of the first agent of a session that is started here."""
+
+ROLES = ("system", "user", "assistant")
+"""The roles that a message of plain text can have."""
+
+
+class Started(NamedTuple):
+    """A session that was started."""
+
+    found: Found
+    name: str
+    """The name as it was given."""
+
+
+def new(
+    root: Path,
+    name: str | None,
+    *,
+    title: str | None,
+    labels: Mapping[str, str],
+    now_ms: int,
+    lock_wait_s: float,
+) -> Started:
+    """Start an empty session under *root*.
+
+    Args:
+        root: Where sessions are.
+        name: What it is to be called; None: the time and four random letters.
+            A name that some system would not take as a file gets a safe one,
+            and stands in the meta as it was given.
+        title: What a listing shows.
+        labels: Labels of the meta.
+        now_ms: The time now.
+        lock_wait_s: Seconds to wait for its lock.
+
+    Raises:
+        ConflictError: There is one of this name.
+        UsageError: The name is empty or white space.
+    """
+    from agentmem_cli.storage.directory import DirStore
+
+    given = _invented(now_ms) if name is None else name
+    if not given.strip():
+        msg = "a session's name must not be empty"
+        raise UsageError(msg)
+    if "/" in given or os.sep in given:
+        msg = f"a session's name is one word, not a path: {given!r}"
+        raise UsageError(msg, hint="Choose the folder by --root.")
+    safe = safe_name(given)
+    path = os.path.join(root, safe)
+    if os.path.lexists(path):
+        msg = f"there is a session or file called {safe!r} under {root}"
+        raise ConflictError(msg, hint="Choose another name.")
+    store = DirStore.open(path, lock_wait_s=lock_wait_s)
+    shown = title if title is not None else (given if safe != given else None)
+
+    def fill(_: SessionMeta) -> SessionMeta:
+        return SessionMeta(title=shown, labels=dict(labels), updated=now_ms, messages=0)
+
+    refresh(store, fill, started_ms=now_ms, damaged=0)
+    return Started(Found(safe, path), given)
+
+
+def _invented(now_ms: int) -> str:
+    import secrets
+    from datetime import UTC, datetime
+
+    stamp = datetime.fromtimestamp(now_ms / 1000, UTC).strftime("%Y%m%d-%H%M%S")
+    return f"{stamp}-{secrets.token_hex(2)}"
+
+
+class Added(NamedTuple):
+    """What an append came to."""
+
+    agent: str
+    ids: tuple[int, ...]
+    """The new entries' ids."""
+    first_n: int
+    last_n: int
+    torn: TornTail | None
+    """A torn tail that was set aside first."""
+
+
+def append(
+    store: DirStore,
+    agent: str,
+    messages: Sequence[Message],
+    *,
+    author: Author | None = None,
+    name: str | None = None,
+    at_ms: int,
+) -> Added:
+    """Append *messages* to an agent's log as one record.
+
+    Args:
+        store: The session; it must be there.
+        agent: The agent's log; started where it is not there.
+        messages: At least one.
+        author: Who wrote them; None: the user typed, the model replied.
+        name: The agent's name as it was given, where its log is called otherwise.
+        at_ms: When.
+
+    Raises:
+        SessionError: The log does not read. Nothing was written.
+        Busy: The lock was not free in time.
+    """
+    assert messages
+    ids: list[int] = []
+
+    def make(fold: LogFold | None) -> list[LogRecord]:
+        first = 0 if fold is None else fold.conversation.next_message
+        entries = tuple(
+            Entry(first + index, message, author, at_ms) for index, message in enumerate(messages)
+        )
+        ids.extend(entry.id for entry in entries)
+        records: list[LogRecord] = [ChangeRecord(Push(entries), None, at_ms)]
+        if fold is None and name is not None:
+            records.insert(0, Saved(NAME, name))
+        return records
+
+    done = append_records(store, agent, make, at=at_ms)
+    _refresh_meta(store, agent, done, messages, at_ms)
+    return Added(agent, tuple(ids), done.first_n, done.last_n, done.torn)
+
+
+def _refresh_meta(
+    store: DirStore, agent: str, done: Appended, messages: Sequence[Message], at_ms: int
+) -> None:
+    """Bring the meta up to date; a cache that cannot be written is no failure of the append."""
+    from agentmem_cli.session.heads import main_log
+
+    count = (0 if done.fold is None else len(done.fold.conversation)) + len(messages)
+    main = main_log(store) == agent
+    alone = [log for log in store.logs() if log != SESSION] == [agent]
+
+    def update(meta: SessionMeta) -> SessionMeta:
+        changes: dict[str, object] = {"updated": max(meta.updated or 0, at_ms)}
+        if main:
+            changes["messages"] = count
+        if main and meta.title is None:
+            changes["title"] = _first_title(messages)
+        return meta._replace(**changes)  # type: ignore[arg-type]
+
+    started = at_ms if done.fold is None else done.fold.started_ms
+    try:
+        refresh(store, update, started_ms=started, damaged=0 if alone else None)
+    except OSError:
+        return  # Why: the logs are the truth; a listing goes by them until the next change.
+
+
+def _first_title(messages: Iterable[Message]) -> str | None:
+    texts = (message.text for message in messages if message.role == "user")
+    return next((title_of(text) for text in texts if text.strip()), None)
+
+
+def agent_to_append(store: DirStore, words: str | None) -> tuple[str, str | None]:
+    """Return the log to append to, and the agent's given name where the log is called otherwise.
+
+    An unknown agent is started; without words it is the main agent, or the
+    log `MAIN` where there is none.
+
+    Raises:
+        NotFoundError: Every agent is retired.
+        UsageError: The name is empty.
+    """
+    from agentmem_cli.operations.catalog import choose_agent
+
+    agents = [log for log in store.logs() if log != SESSION]
+    if words is None:
+        return (choose_agent(store, None) if agents else MAIN), None
+    if not words.strip() or words == SESSION:
+        msg = f"no agent can be called {words!r}"
+        raise UsageError(msg)
+    if words in agents:
+        return words, None
+    safe = safe_name(words)
+    taken = {log.casefold(): log for log in agents}
+    if safe not in agents and safe.casefold() in taken:
+        msg = f"an agent is called {taken[safe.casefold()]!r}, which some disks take for {words!r}"
+        raise ConflictError(msg, hint="Choose another name.")
+    return safe, words if safe != words else None
+
+
+def messages_of_lines(data: bytes, where: str) -> list[Message]:
+    """Read messages from JSON lines, one object a line.
+
+    Args:
+        data: The lines, UTF-8.
+        where: What to call them in an error.
+
+    Raises:
+        UsageError: A line is no message; nothing of it may be used.
+    """
+    found: list[Message] = []
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            value = loads_object(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line)
+        except ValueError as error:
+            msg = f"{where}, line {number}: not a JSON object ({error})"
+            raise UsageError(msg, hint="Use --role to append plain text.") from None
+        if not isinstance(value.get("role"), str) or "content" not in value:
+            msg = f"{where}, line {number}: a message has a role and content"
+            raise UsageError(msg)
+        if value["role"] in ("user", "assistant") and isinstance(value["content"], str):
+            value = {**value, "content": [{"type": "text", "text": value["content"]}]}
+        found.append(Message.of(value))
+    if not found:
+        msg = f"{where}: no message"
+        raise UsageError(msg, hint="Give one JSON object a line, or plain text with --role.")
+    return found
+
+
+def text_message(role: str, data: bytes, where: str) -> Message:
+    """Make one message of plain text; one line end at its end is dropped.
+
+    Raises:
+        UsageError: An unknown role, no text, or no UTF-8.
+    """
+    if role not in ROLES:
+        msg = f"no such role: {role!r}"
+        raise UsageError(msg, hint=f"A role is one of {', '.join(ROLES)}.")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        msg = f"{where}: byte {error.start} is not UTF-8"
+        raise UsageError(msg) from None
+    text = text.removesuffix("\n").removesuffix("\r")
+    if not text.strip():
+        msg = f"{where}: no text"
+        raise UsageError(msg)
+    if role == "system":
+        return Message.system(text)
+    return Message.user(text) if role == "user" else Message.assistant(text)

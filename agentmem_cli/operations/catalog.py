@@ -1,0 +1,212 @@
+"""Finding sessions: the words of a person to a session directory."""
+
+# ruff: noqa: PTH100, PTH118 - a listing joins 10,000 names; Path costs ten times a join
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from agentmem_cli.errors import AmbiguousError, Io, NotFoundError, UsageError
+from agentmem_cli.storage.layout import FILES, LOG_END, LOGS, TRASH
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from agentmem_cli.storage.directory import DirStore
+
+LAST = "@last"
+"""The session whose logs were written last."""
+
+
+class Found(NamedTuple):
+    """A session that words named."""
+
+    id: str
+    """What it is called: its name under the root, else its path. Accepted back."""
+    path: str
+
+
+def names(root: str) -> list[str]:
+    """Return the names of the directories under *root* that may be sessions, in order.
+
+    Raises:
+        Io: The root cannot be read. A root that is not there has no sessions.
+    """
+    try:
+        with os.scandir(root) as entries:
+            found = [
+                entry.name
+                for entry in entries
+                if not entry.name.endswith(TRASH) and entry.name[0] != "." and entry.is_dir()
+            ]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        msg = f"{root}: {error.strerror or error}"
+        raise Io(msg, hint="Name another root by --root or AGENTMEM_ROOT.") from error
+    found.sort()
+    return found
+
+
+def is_session(path: str) -> bool:
+    """Whether *path* is a directory that holds a session, of an older layout too."""
+    try:
+        with os.scandir(path) as entries:
+            return any(
+                entry.is_dir(follow_symlinks=False)
+                if entry.name in (LOGS, FILES)
+                else entry.name.endswith(LOG_END) and entry.is_file(follow_symlinks=False)
+                for entry in entries
+            )
+    except (OSError, ValueError):
+        return False
+
+
+def find(root: Path, words: str) -> Found:
+    """Find the session that *words* name.
+
+    They are a path where they hold a separator; else a name under the root,
+    a session directory here, the beginning of one name under the root, or
+    ``@last``.
+
+    Raises:
+        NotFoundError: No session is named so; nothing was made.
+        AmbiguousError: More than one name begins so.
+    """
+    if not words or "\0" in words:
+        msg = f"no session is named {words!r}"
+        raise UsageError(msg)
+    if "/" in words or os.sep in words or words in (".", ".."):
+        path = os.path.abspath(words)
+        if is_session(path):
+            return Found(_id_of(root, path), path)
+        msg = f"no session at {path}"
+        raise NotFoundError(msg, hint="A session is a directory with logs/ in it.")
+    if words == LAST:
+        return last(root)
+    path = os.path.join(root, words)
+    if is_session(path):
+        return Found(words, path)
+    if is_session(words):
+        here = os.path.abspath(words)
+        return Found(_id_of(root, here), here)
+    return _by_beginning(root, words)
+
+
+def find_all(root: Path, words: Sequence[str]) -> list[Found]:
+    """Find each of several sessions; none named means all under the root."""
+    if words:
+        return [find(root, word) for word in words]
+    paths = ((name, os.path.join(root, name)) for name in names(str(root)))
+    return [Found(name, path) for name, path in paths if is_session(path)]
+
+
+def last(root: Path) -> Found:
+    """Find the session whose logs were written last.
+
+    Raises:
+        NotFoundError: There is none under the root.
+    """
+    from agentmem_cli.storage.survey import survey
+
+    newest: tuple[int, str] | None = None
+    for name in names(str(root)):
+        try:
+            seen = survey(os.path.join(root, name))
+        except OSError:
+            continue
+        times = [mtime_ns for _, _, mtime_ns in seen.logs]
+        if times:
+            newest = max(newest or (0, ""), (max(times), name))
+    if newest is None:
+        msg = f"there is no session under {root}"
+        raise NotFoundError(msg, hint="agentmem import brings transcripts in.")
+    return Found(newest[1], os.path.join(root, newest[1]))
+
+
+def _by_beginning(root: Path, words: str) -> Found:
+    everything = names(str(root))
+    fitting = [name for name in everything if name.startswith(words)]
+    fitting = [name for name in fitting if is_session(os.path.join(root, name))]
+    if len(fitting) == 1:
+        return Found(fitting[0], os.path.join(root, fitting[0]))
+    if fitting:
+        msg = f"{len(fitting)} sessions begin with {words!r}"
+        raise AmbiguousError(msg, fitting, hint="Give more of the name.")
+    msg = f"no such session: {words!r} (under {root})"
+    raise NotFoundError(msg, hint=_suggestion(words, everything))
+
+
+def _suggestion(words: str, everything: list[str]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(words, everything[:10_000], n=1)
+    if near:
+        return f"Did you mean {near[0]}?"
+    return "agentmem list shows what there is."
+
+
+def _id_of(root: Path, path: str) -> str:
+    """Call a session by its name where it stands right under the root."""
+    folder, name = os.path.split(path)
+    same = os.path.realpath(folder) == os.path.realpath(root)
+    return name if same else path
+
+
+def open_session(found: Found, *, lock_wait_s: float, finish: bool = True) -> DirStore:
+    """Open a session's store.
+
+    Args:
+        found: Which.
+        lock_wait_s: Seconds to wait for its lock.
+        finish: Finish first what a crash left undone, so that what is shown
+            is the old state or the new.
+
+    Raises:
+        OldLayout: It has an older layout.
+        Io: The operating system refused.
+    """
+    from agentmem_cli.storage.directory import DirStore
+
+    try:
+        store = DirStore.open(found.path, lock_wait_s=lock_wait_s)
+        if finish and store.pending():
+            store.recover()
+    except OSError as error:
+        msg = f"{found.path}: {error.strerror or error}"
+        raise Io(msg) from error
+    return store
+
+
+def choose_agent(store: DirStore, words: str | None) -> str:
+    """Return the log of the agent that *words* name; None: the main agent.
+
+    Raises:
+        NotFoundError: There is no such agent, or no agent at all.
+        AmbiguousError: More than one begins so.
+    """
+    from agentmem_cli.session.heads import main_log
+    from agentmem_cli.session.record import SESSION
+
+    agents = [log for log in store.logs() if log != SESSION]
+    if words is None:
+        main = main_log(store)
+        if main is not None:
+            return main
+        if agents:
+            msg = "every agent of this session is retired"
+            raise NotFoundError(msg, hint=f"Name one by --agent: {', '.join(agents[:9])}.")
+        msg = "the session has no agent yet"
+        raise NotFoundError(msg, hint="agentmem append adds the first message.")
+    if words in agents:
+        return words
+    fitting = [agent for agent in agents if agent.startswith(words)]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        msg = f"{len(fitting)} agents begin with {words!r}"
+        raise AmbiguousError(msg, fitting, hint="Give more of the id.")
+    msg = f"no such agent: {words!r}"
+    raise NotFoundError(msg, hint=f"There are: {', '.join(agents[:9]) or 'none'}.")

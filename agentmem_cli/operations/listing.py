@@ -1,0 +1,225 @@
+"""What `list` shows: one row a session, from its meta or from its logs' ends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from agentmem_cli.limits import META_BYTES_MAX
+from agentmem_cli.operations.catalog import names
+from agentmem_cli.session.meta import BadMeta, SessionMeta
+from agentmem_cli.session.record import SESSION
+from agentmem_cli.storage.survey import Survey, survey
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Iterable, Iterator
+
+OURS = "agentmem"
+"""The key of ``listed`` under which this program keeps what makes a meta trustworthy."""
+
+
+class Row(NamedTuple):
+    """One session in a listing. None: not known without reading more."""
+
+    id: str
+    title: str | None
+    agents: int
+    """Logs but the session's own."""
+    messages: int | None
+    """Entries of the main agent's conversation."""
+    size_bytes: int
+    """Bytes of its logs."""
+    started_ms: int | None
+    updated_ms: int | None
+    model: str | None
+    labels: dict[str, str]
+    cwd: str | None
+    damaged: int | None
+    """Damaged places of its logs; None: not every byte was read."""
+    problem: str | None
+    """Why its meta was not used, or why it cannot be read at all."""
+    logs: tuple[str, ...]
+
+
+class Wanted(Protocol):
+    """The filters; None stands for any."""
+
+    @property
+    def since_ms(self) -> int | None:
+        """Updated at this time or later."""
+
+    @property
+    def until_ms(self) -> int | None:
+        """Updated before this time."""
+
+    @property
+    def model(self) -> str | None:
+        """Part of the model's name, case folded."""
+
+    @property
+    def labels(self) -> tuple[tuple[str, str | None], ...]:
+        """Labels that must be there."""
+
+    @property
+    def title(self) -> re.Pattern[str] | None:
+        """Found in the title."""
+
+    @property
+    def larger_bytes(self) -> int | None:
+        """It takes more bytes than this."""
+
+
+def rows(root: str) -> Iterator[Row]:
+    """Yield a row for every session under *root*, in the order of their names."""
+    for name in names(root):
+        row = row_of(name, f"{root}/{name}")
+        if row is not None:
+            yield row
+
+
+def row_of(id_: str, path: str) -> Row | None:
+    """Return the row of one session; None: the directory holds none."""
+    try:
+        seen = survey(path)
+    except OSError as error:
+        return _unreadable(id_, f"{error.strerror or error}")
+    if seen.old_layout:
+        return _unreadable(id_, "an older layout")
+    if not seen.logs and not seen.meta_size:
+        return None
+    meta, problem = _meta(seen)
+    if meta is not None and is_fresh(seen, meta):
+        return _from_meta(id_, seen, meta)
+    try:
+        return _from_logs(id_, path, seen, meta, problem)
+    except OSError as error:
+        return _unreadable(id_, f"{error.strerror or error}")
+
+
+def _meta(seen: Survey) -> tuple[SessionMeta | None, str | None]:
+    if seen.meta is None:
+        too_big = f"meta.json: {seen.meta_size} bytes, more than {META_BYTES_MAX}"
+        return None, too_big if seen.meta_size else None
+    try:
+        return SessionMeta.decode(seen.meta), None
+    except BadMeta as error:
+        return None, f"meta.json: {error}"
+
+
+def is_fresh(seen: Survey, meta: SessionMeta) -> bool:
+    """Whether *meta* is of the logs as they stand: none is newer, and the sizes are as noted."""
+    newest = max((mtime_ns for _, _, mtime_ns in seen.logs), default=0)
+    if seen.meta_mtime_ns < newest:
+        return False
+    ours = meta.listed.get(OURS)
+    sizes = ours.get("logs") if isinstance(ours, dict) else None
+    if not isinstance(sizes, dict):
+        return True
+    return sizes == {log: size for log, size, _ in seen.logs}
+
+
+def _from_meta(id_: str, seen: Survey, meta: SessionMeta) -> Row:
+    ours = meta.listed.get(OURS)
+    noted = ours if isinstance(ours, dict) else {}
+    started, damaged = noted.get("started"), noted.get("damaged")
+    logs = tuple(log for log, _, _ in seen.logs)
+    return Row(
+        id_,
+        meta.title,
+        len(logs) - (SESSION in logs),
+        meta.messages,
+        sum(size for _, size, _ in seen.logs),
+        started if type(started) is int else None,
+        meta.updated,
+        meta.model,
+        meta.labels,
+        _cwd(meta),
+        damaged if type(damaged) is int else None,
+        "a change was cut short" if seen.unfinished else None,
+        logs,
+    )
+
+
+def _from_logs(
+    id_: str, path: str, seen: Survey, meta: SessionMeta | None, problem: str | None
+) -> Row:
+    from agentmem_cli.operations.facts import from_logs
+
+    facts = from_logs(path, seen.logs)
+    old = meta or SessionMeta()
+    return Row(
+        id_,
+        facts.title or old.title,
+        facts.agents,
+        facts.messages,
+        sum(size for _, size, _ in seen.logs),
+        facts.started_ms,
+        facts.updated_ms if facts.updated_ms is not None else old.updated,
+        facts.model or old.model,
+        old.labels,
+        _cwd(old),
+        facts.damaged,
+        problem or ("a change was cut short" if seen.unfinished else None),
+        tuple(log for log, _, _ in seen.logs),
+    )
+
+
+def _cwd(meta: SessionMeta) -> str | None:
+    cwd = meta.listed.get("cwd")
+    return cwd if isinstance(cwd, str) else None
+
+
+def _unreadable(id_: str, problem: str) -> Row:
+    return Row(id_, None, 0, None, 0, None, None, None, {}, None, None, problem, ())
+
+
+def matching(found: Iterable[Row], wanted: Wanted, agent: str | None = None) -> Iterator[Row]:
+    """Yield the rows that all filters fit; *agent* is the beginning of an agent's id."""
+    for row in found:
+        if (
+            _in_time(row, wanted)
+            and _has_labels(row, wanted)
+            and (wanted.model is None or wanted.model in (row.model or "").casefold())
+            and (wanted.title is None or wanted.title.search(row.title or ""))
+            and (wanted.larger_bytes is None or row.size_bytes > wanted.larger_bytes)
+            and (agent is None or any(log.startswith(agent) for log in row.logs if log != SESSION))
+        ):
+            yield row
+
+
+def _in_time(row: Row, wanted: Wanted) -> bool:
+    # Why: a session of unknown time is neither new nor old; no filter by time takes it.
+    if wanted.since_ms is not None and (row.updated_ms is None or row.updated_ms < wanted.since_ms):
+        return False
+    return wanted.until_ms is None or (
+        row.updated_ms is not None and row.updated_ms < wanted.until_ms
+    )
+
+
+def _has_labels(row: Row, wanted: Wanted) -> bool:
+    return all(
+        key in row.labels and value in (None, row.labels[key]) for key, value in wanted.labels
+    )
+
+
+SORTS = ("updated", "started", "size", "messages", "title", "id")
+"""What `list --sort` takes; the first is what it does without."""
+
+
+def ordered(found: Iterable[Row], by: str) -> list[Row]:
+    """Sort rows: the newest, largest or most first; titles and ids as in a dictionary.
+
+    What is not known comes last; rows that are alike stand by id.
+    """
+    rows_by_id = sorted(found, key=lambda row: row.id)
+    if by == "id":
+        return rows_by_id
+    if by == "title":
+        return sorted(rows_by_id, key=lambda row: (row.title is None, (row.title or "").casefold()))
+    field = {"updated": "updated_ms", "started": "started_ms", "size": "size_bytes"}.get(by, by)
+
+    def key(row: Row) -> tuple[bool, int]:
+        value: int | None = getattr(row, field)
+        return (value is None, -(value or 0))
+
+    return sorted(rows_by_id, key=key)

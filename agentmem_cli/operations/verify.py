@@ -1,0 +1,326 @@
+"""Every check there is: finds damage and names it, changes nothing.
+
+It counts what it read, and says what it did not: a report is never cleaner
+than the reading was.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from agentmem_cli.errors import SessionError
+from agentmem_cli.session.fold import LogFold
+from agentmem_cli.session.images import BLOB_FOLDER, blob_names, check_blob, referred
+from agentmem_cli.session.lines import TOO_DEEP
+from agentmem_cli.session.message import parts_of
+from agentmem_cli.session.meta import META, BadMeta, SessionMeta
+from agentmem_cli.session.pairing import MERGEABLE, UNANSWERED, UNASKED, Waiting
+from agentmem_cli.session.reader import open_log
+from agentmem_cli.session.record import SESSION
+from agentmem_cli.session.source import LogSource
+from agentmem_cli.session.writer import RECOVERED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from agentmem_cli.session.codec import Object
+    from agentmem_cli.session.lines import Line
+    from agentmem_cli.storage.directory import DirStore
+
+PROBLEM: Final = "problem"
+"""Damage, or what breaks a promise: the exit status is 1."""
+NOTICE: Final = "notice"
+"""Worth knowing, no damage: the exit status stays 0."""
+
+IMPORTS: Final = "plugins/import/"
+"""Where an import keeps its sources and maps."""
+
+
+class Finding(NamedTuple):
+    """One place that is not as it should be."""
+
+    level: str
+    """`PROBLEM` or `NOTICE`."""
+    kind: str
+    """A word that scripts can rely on."""
+    where: str
+    """The log or file it is in; empty: the session itself."""
+    line: int | None
+    """The line of the log, from 1."""
+    byte: int | None
+    """Where it begins, in bytes from the beginning."""
+    length: int | None
+    """How many bytes it concerns."""
+    why: str
+
+
+class Checked(NamedTuple):
+    """How much was read."""
+
+    logs: int
+    records: int
+    messages: int
+    blobs: int
+    bytes: int
+    unchecked_files: int
+    """Plugins' files: their bytes are theirs, and were not looked into."""
+
+
+class Report(NamedTuple):
+    """What a verification found."""
+
+    findings: tuple[Finding, ...]
+    checked: Checked
+
+    @property
+    def problems(self) -> int:
+        """How many findings are problems."""
+        return sum(finding.level == PROBLEM for finding in self.findings)
+
+
+def verify(store: DirStore, progress: Callable[[int], None] | None = None) -> Report:
+    """Check a whole session.
+
+    Args:
+        store: The session; nothing in it is changed.
+        progress: Called with the bytes read since the last call.
+
+    Returns:
+        Every finding, logs first in the order of their names.
+    """
+    work = _Work(store, progress)
+    work.layout()
+    for log in store.logs():
+        work.log(log)
+    work.agents()
+    work.files()
+    work.meta()
+    return Report(tuple(work.found), work.checked())
+
+
+class _Work:
+    """One verification under way."""
+
+    def __init__(self, store: DirStore, progress: Callable[[int], None] | None) -> None:
+        self.store = store
+        self.found: list[Finding] = []
+        self._progress = progress
+        self._logs: dict[str, LogFold] = {}
+        self._records = 0
+        self._messages = 0
+        self._bytes = 0
+        self._blobs: dict[str, tuple[str, int]] = {}
+        self._blobs_read = 0
+        self._unchecked = 0
+        self._imported = any(name.startswith(IMPORTS) for name in store.files())
+
+    def checked(self) -> Checked:
+        return Checked(
+            len(self._logs),
+            self._records,
+            self._messages,
+            self._blobs_read,
+            self._bytes,
+            self._unchecked,
+        )
+
+    def add(self, level: str, kind: str, where: str, why: str) -> None:
+        self.found.append(Finding(level, kind, where, None, None, None, why))
+
+    def layout(self) -> None:
+        if self.store.pending():
+            why = "a change was cut short; the next command that changes something finishes it"
+            self.add(PROBLEM, "unfinished-change", "", why)
+        for name in self.store.leftovers():
+            self.add(PROBLEM, "leftover", name, "left behind by a program that was stopped")
+        for name in self.store.loose():
+            self.add(PROBLEM, "loose-mode", name, "other users of this machine may read it")
+
+    def log(self, log: str) -> None:
+        try:
+            opened = open_log(self.store, log)
+            watch = _LogWatch(self, log, opened.size)
+            fold = LogFold(log, LogSource(opened, self.store), strict=False)
+            fold.run(None, watch.look)
+        except (SessionError, OSError) as error:
+            self.add(PROBLEM, "unreadable", log, str(error))
+            return
+        self._logs[log] = fold
+        self._records += fold.records
+        self._messages += len(fold.conversation)
+        self._bytes += opened.size
+        if fold.records == 0 and not fold.damages:
+            self.add(NOTICE, "empty-log", log, f"{opened.size} bytes, no record")
+        for damage in fold.damages:
+            why = damage.why
+            if damage.kind == TOO_DEEP:
+                why = f"{why}: this line was not checked"
+            self.found.append(
+                Finding(PROBLEM, damage.kind, log, damage.line, damage.offset, damage.length, why)
+            )
+        watch.finish(fold)
+
+    def pairing(self, log: str, problems: list[tuple[str, int, str | None]]) -> None:
+        told = {
+            UNANSWERED: "no result answers the call {call!r}",
+            UNASKED: "a result for {call!r}, which no call asked for",
+            MERGEABLE: "two replies stand side by side that could be one",
+        }
+        for kind, entry, call in problems:
+            # Why: what an import brought is history as it happened, not damage.
+            severe = kind == UNASKED and not self._imported
+            why = f"message {entry}: {told[kind].format(call=call)}"
+            self.add(PROBLEM if severe else NOTICE, kind, log, why)
+
+    def refers(self, log: str, line: int, names: list[str]) -> None:
+        for name in names:
+            self._blobs.setdefault(name, (log, line))
+
+    def advance(self, size: int) -> None:
+        if self._progress is not None:
+            self._progress(size)
+
+    def agents(self) -> None:
+        for log, fold in self._logs.items():
+            header = fold.header
+            if header is not None and header.parent is not None and header.parent not in self._logs:
+                why = f"its parent {header.parent!r} has no log"
+                self.add(NOTICE, "missing-parent", log, why)
+            if log == SESSION and len(fold.conversation):
+                why = "the session's own log holds a conversation"
+                self.add(PROBLEM, "stray-conversation", log, why)
+
+    def files(self) -> None:
+        import hashlib
+
+        there = set(self.store.files())
+        for name, (log, line) in sorted(self._blobs.items()):
+            if BLOB_FOLDER + name not in there:
+                why = f"blob {name} is missing"
+                self.found.append(Finding(PROBLEM, "missing-blob", log, line, None, None, why))
+        for name in sorted(there):
+            if name.startswith(BLOB_FOLDER):
+                self._blob(name)
+            elif name.startswith(RECOVERED):
+                data = self._read(name)
+                digest = name.removesuffix(".part").rpartition("-")[2]
+                if data is not None and hashlib.sha256(data).hexdigest() != digest:
+                    why = "its bytes are not those that its name says"
+                    self.add(PROBLEM, "mismatched-recovered", name, why)
+            elif name != META:
+                self._unchecked += 1
+
+    def _blob(self, name: str) -> None:
+        data = self._read(name)
+        if data is None:
+            return
+        self._blobs_read += 1
+        short = name.removeprefix(BLOB_FOLDER)
+        try:
+            check_blob(short, data)
+        except ValueError:
+            why = "its bytes are not those that its name says"
+            self.add(PROBLEM, "mismatched-blob", name, why)
+        if short not in self._blobs:
+            self.add(NOTICE, "unused-blob", name, f"no record names it ({len(data)} bytes)")
+
+    def _read(self, name: str) -> bytes | None:
+        try:
+            data = self.store.read_file(name)
+        except (OSError, SessionError) as error:
+            self.add(PROBLEM, "unreadable", name, str(error))
+            return None
+        self._bytes += len(data)
+        self.advance(len(data))
+        return data
+
+    def meta(self) -> None:
+        from agentmem_cli.operations.listing import is_fresh
+        from agentmem_cli.storage.survey import survey
+
+        seen = survey(str(self.store.path))
+        if not seen.meta_size:
+            return
+        if seen.meta is None:
+            why = f"{seen.meta_size} bytes, more than a meta may have; it was not read"
+            self.add(PROBLEM, "meta", META, why)
+            return
+        self._bytes += seen.meta_size
+        try:
+            meta = SessionMeta.decode(seen.meta)
+        except BadMeta as error:
+            self.add(PROBLEM, "meta", META, f"{error}; the logs tell the same")
+            return
+        if not is_fresh(seen, meta):
+            why = "older than the logs; a listing goes by the logs"
+            self.add(NOTICE, "stale-meta", META, why)
+
+
+class _LogWatch:
+    """Looks into the messages of one log as it is folded."""
+
+    def __init__(self, work: _Work, log: str, size: int) -> None:
+        self._work = work
+        self._log = log
+        self._size = size
+        self._told = 0
+        self._waiting: Waiting | None = Waiting()
+        self._ids: list[int] = []
+
+    def look(self, line: Line, _: LogFold) -> None:
+        fields = line.fields
+        kind = fields.get("type")
+        if kind == "push":
+            self._entries(line, fields.get("entries"), paired=True)
+        elif kind in ("splice", "reset"):
+            # Why: what pairs is the conversation as it stands, so it is looked at in the end.
+            self._waiting = None
+            state = fields.get("state")
+            inner = state.get("entries") if isinstance(state, dict) else fields.get("with")
+            self._entries(line, inner, paired=False)
+        if line.offset - self._told > _TELL_BYTES:
+            self._work.advance(line.offset - self._told)
+            self._told = line.offset
+
+    def _entries(self, line: Line, entries: object, *, paired: bool) -> None:
+        for entry in entries if isinstance(entries, list) else []:
+            if not isinstance(entry, dict):
+                continue
+            message = entry.get("message")
+            if not isinstance(message, dict):
+                continue
+            if paired and self._waiting is not None:
+                self._waiting.feed(message)
+                self._ids.append(entry.get("id", -1))
+            names = _blobs_of(message)
+            if names:
+                self._work.refers(self._log, line.number, names)
+
+    def finish(self, fold: LogFold) -> None:
+        self._work.advance(self._size - self._told)
+        waiting, ids = self._waiting, self._ids
+        # Why: a push that was refused left the conversation without its entries.
+        if waiting is None or len(ids) != len(fold.conversation):
+            waiting = Waiting()
+            ids = [entry.id for entry in fold.conversation.entries]
+            for entry in fold.conversation.entries:
+                waiting.feed(entry.stored.value)
+        # Why: calls that wait at the very end may still be answered.
+        problems = [(problem.kind, ids[problem.at], problem.call) for problem in waiting.problems]
+        self._work.pairing(self._log, problems)
+
+
+_TELL_BYTES: Final = 4 << 20
+
+
+def _blobs_of(message: Object) -> list[str] | None:
+    """Return the blobs a message names, with a quick no for one that has no image."""
+    for part in _any_parts(message):
+        kind = part.get("type")
+        if kind == "toolresult" or (kind == "image" and referred(part.get("data"))):
+            return blob_names(message)
+    return None
+
+
+def _any_parts(message: Object) -> Iterator[Object]:
+    yield from parts_of(message)
