@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     Facts = dict[str, str | int]
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Raise it when the bytes of a corpus change: cached ones are made again."""
 
 SEED: Final = 20260207
@@ -49,6 +49,9 @@ LINE_BYTES: Final = 2_000
 
 OVERHEAD_BYTES: Final = 190
 """What of a line is not its text, about."""
+
+PUSHES_FROM: Final = 3
+"""The ``seq`` of a log's first message, after its header and two saved values."""
 
 FLUSH_LINES: Final = 512
 MODEL: Final = "anthropic/claude-opus-4-5"
@@ -173,11 +176,9 @@ class _Session:
         own = self._folder / "logs" / "session.jsonl"
         with main.open("wb") as stream:
             stream.write(self._header("main"))
-            own.write_bytes(
-                self._header("session")
-                + self._state(1, "rig::model", MODEL)
-                + self._state(2, "rig::title", self._title())
-            )
+            stream.write(self._state(1, "rig::model", MODEL))
+            stream.write(self._state(2, "rig::title", self._title()))
+            own.write_bytes(self._header("session") + self._state(1, "rig::current_agent", "main"))
             self._write_pushes(stream, texts, size, records)
         (self._folder / ".rig-memory.lock").touch()
         for path in (own, main, self._folder / ".rig-memory.lock"):
@@ -192,10 +193,16 @@ class _Session:
             "updated": self._updated_ms(),
             "model": MODEL,
             "messages": self.messages,
-            "listed": {"cwd": f"/home/dev/{WORDS[self._number % 30 + 30]}"},
+            "listed": {
+                "cwd": f"/home/dev/{WORDS[self._number % 30 + 30]}",
+                "agentmem": {"logs": self._sizes(), "started": self._start_ms, "damaged": 0},
+            },
         }
         path.write_bytes(dumped(meta))
         _set_time(path, self._updated_ms() + 1)
+
+    def _sizes(self) -> dict[str, int]:
+        return {log.stem: log.stat().st_size for log in (self._folder / "logs").iterdir()}
 
     def _title(self) -> str:
         chosen = [WORDS[(self._number * 7 + place * 13) % len(WORDS)] for place in range(6)]
@@ -232,7 +239,7 @@ class _Session:
                 n = first_n + count
                 block.append(
                     b'{"seq":%d,"n":%d,"t":%d,"type":"push","entries":[{"message":%b,"id":%d}]}\n'
-                    % (count + 1, n, start_ms + n * STEP_MS, message, count)
+                    % (count + PUSHES_FROM, n, start_ms + n * STEP_MS, message, count)
                 )
                 written += len(block[-1])
                 count += 1
