@@ -68,6 +68,10 @@ class Number(float):
             return self.text == other.text
         return float(self) == other
 
+    def __ne__(self, other: object) -> bool:
+        # Why: float has a comparison of its own, which knows no spelling.
+        return not self == other
+
     def __hash__(self) -> int:
         return super().__hash__()
 

@@ -148,13 +148,15 @@ class Conversation(Applied):
         """Put a side record; with *id_* it replaces the one with that id.
 
         Returns:
-            Its id. An aside with ``saved`` false makes no change.
+            Its id. An aside with ``saved`` false makes no change, but for the
+            removal of a saved one that it replaces.
         """
         id_ = self.next_aside if id_ is None else id_
         change = SetAside(id_, aside)
         if aside.saved:
             self._make(change, by, now_ms() if at is None else at)
         else:
+            self.remove_aside(id_, by=by, at=at)
             self.apply(change)
         return id_
 

@@ -13,6 +13,7 @@ from agentmem_cli.session.record import (
     FORMAT,
     BadRecord,
     Header,
+    decode_by,
     decode_change,
     decode_header,
     decode_saved,
@@ -168,6 +169,8 @@ class LogFold:
         kind = fields.get("type")
         if self.header is None and self.records == 1:
             self._take_header(line, n, t)
+        elif not isinstance(kind, str):
+            self._fault(line, BAD_RECORD, "a record without a type (a string)")
         elif kind in CHANGES:
             self._take_change(line, t)
         else:
@@ -187,6 +190,7 @@ class LogFold:
             if fields["type"] in _EXACT:
                 fields = self.source.exact(line.offset, line.length)
             change = decode_change(fields, t, self.source, line.offset, line.length)
+            decode_by(fields)
             self.conversation.apply(change)
         except BadRecord as error:
             self._fault(line, BAD_RECORD, str(error))
@@ -199,7 +203,8 @@ class LogFold:
         fields = line.fields
         if fields.get("type") != "header":
             self._fault(line, BAD_HEADER, "the log does not begin with a header")
-            if not self.strict and fields.get("type") in CHANGES:
+            kind = fields.get("type")
+            if isinstance(kind, str) and kind in CHANGES:
                 self._take_change(line, t)
             return
         found = fields.get("format")
@@ -217,7 +222,7 @@ class LogFold:
             self._fault(line, BAD_HEADER, f"the header names the log {header.log!r}")
         self.header, self.header_n, self.started_ms = header, n, t
 
-    def _take_other(self, line: Line, kind: JSON) -> None:
+    def _take_other(self, line: Line, kind: str) -> None:
         if kind == "state":
             try:
                 saved = decode_saved(self.source.exact(line.offset, line.length))

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from agentmem_cli import errors
 from agentmem_cli.session.change import ChangeRecord
-from agentmem_cli.session.conversation import Conversation
+from agentmem_cli.session.conversation import DETACHED, Conversation
 from agentmem_cli.session.fold import Cut, LogFold
-from agentmem_cli.session.lines import TORN, Damage, scan
 from agentmem_cli.session.record import (
     SESSION,
     BadRecord,
@@ -103,28 +102,20 @@ def history(store: Store, log: str) -> list[tuple[Stamp, LogRecord]]:
         In the log's order; empty without a log.
 
     Raises:
-        errors.SessionError: A record cannot be read.
+        errors.SessionError: A record cannot be read or applied.
     """
+    records: list[tuple[Stamp, LogRecord]] = []
+
+    def keep(line: Line, fold: LogFold) -> None:
+        if fold.records > 1:
+            records.append(record_of(line, fold.source))
+
+    # Why: by way of the fold, so that a log that `load` refuses is refused here too.
     try:
-        opened = open_log(store, log)
+        fold_log(store, log, on_record=keep)
     except FileNotFoundError:
         return []
-    with reading(f"log {log!r}"):
-        return list(_records(LogSource(opened, store), log))
-
-
-def _records(source: LogSource, log: str) -> Iterator[tuple[Stamp, LogRecord]]:
-    def refuse(damage: Damage) -> None:
-        if damage.kind != TORN:
-            raise errors.Record(log, damage.line, damage.why)
-
-    for index, line in enumerate(scan(source.log, refuse)):
-        if index == 0:
-            continue
-        try:
-            yield record_of(line, source)
-        except BadRecord as error:
-            raise errors.Record(log, line.number, str(error)) from None
+    return records
 
 
 def record_of(line: Line, source: LogSource) -> tuple[Stamp, LogRecord]:
@@ -173,6 +164,7 @@ def as_of(store: Store, log: str, n: int) -> Conversation:
         fold = fold_log(store, log, cut=Cut(n=n))
     except FileNotFoundError:
         return Conversation()
+    fold.conversation.lineage = DETACHED
     return fold.conversation
 
 
@@ -199,7 +191,8 @@ async def load_async(store: AsyncStore, log: str) -> Conversation:
     from agentmem_cli.session.images import BLOB_FOLDER, blob_names
 
     try:
-        data = await store.read_log_async(log)
+        with reading(f"log {log!r}"):
+            data = await store.read_log_async(log)
     except FileNotFoundError:
         return Conversation()
     blobs: dict[str, bytes] = {}
@@ -211,8 +204,8 @@ async def load_async(store: AsyncStore, log: str) -> Conversation:
                 if BLOB_FOLDER + name not in blobs:
                     try:
                         found = await store.read_file_async(BLOB_FOLDER + name)
-                    except (FileNotFoundError, ValueError):
-                        continue
+                    except (OSError, ValueError):
+                        continue  # Why: a lost image never fails a read.
                     blobs[BLOB_FOLDER + name] = found
     return conversation
 

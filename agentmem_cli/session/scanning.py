@@ -38,9 +38,7 @@ def is_too_deep(text: str, start: int, end: int) -> bool:
 _BRACKET = re.compile(r'[\[\]{}]|"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
-def walk(
-    text: str, at: int, scalar: Callable[[str, int], tuple[JSON, int]]
-) -> tuple[JSON, int]:
+def walk(text: str, at: int, scalar: Callable[[str, int], tuple[JSON, int]]) -> tuple[JSON, int]:
     """Decode the value at *at* by a loop, with *scalar* for what is no array and no object.
 
     Returns:
