@@ -1,0 +1,215 @@
+"""The commands that add, and keep the past: new, append, import."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agentmem_cli.cli.options import DryRunOption, JsonOption, SessionArg, parse_label
+from agentmem_cli.cli.settings import Settings
+from agentmem_cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from agentmem_cli.session.author import Author
+    from agentmem_cli.session.message import Message
+
+
+def new(
+    context: typer.Context,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAME]", help="What to call it; without it the time and a number."),
+    ] = None,
+    title: Annotated[
+        str | None, typer.Option("--title", metavar="TEXT", help="What a listing shows.")
+    ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option("--label", metavar="KEY=VALUE", help="A label; repeatable."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Start an empty session and print its name."""
+    from agentmem_cli.cli.output import warn
+    from agentmem_cli.cli.text import one_line
+    from agentmem_cli.operations.append import new as start
+
+    settings = Settings.of(context)
+    labels = {}
+    for words in label or ():
+        key, value = parse_label(words)
+        if value is None:
+            msg = f"--label: {words!r} has no value"
+            raise UsageError(msg, hint="Write KEY=VALUE.")
+        labels[key] = value
+    started = start(
+        settings.root,
+        name,
+        title=title,
+        labels=labels,
+        now_ms=settings.now_ms,
+        lock_wait_s=settings.lock_wait_s,
+    )
+    with settings.output() as out:
+        if json:
+            out.object(
+                "agentmem.new/1",
+                {"id": started.found.id, "name": started.name, "path": started.found.path},
+            )
+        else:
+            out.line(one_line(started.found.id))
+    if started.name != started.found.id:
+        warn(
+            f"{started.name!r} is no file name on every system; "
+            f"the session is called {started.found.id}"
+        )
+
+
+def append(
+    context: typer.Context,
+    session: SessionArg,
+    file: Annotated[
+        str, typer.Argument(metavar="[FILE]", help="What to read; - is standard input.")
+    ] = "-",
+    role: Annotated[
+        str | None,
+        typer.Option(
+            "--role",
+            metavar="ROLE",
+            help="Take all of it as one message of plain text: user, assistant or system.",
+        ),
+    ] = None,
+    agent: Annotated[
+        str | None,
+        typer.Option("--agent", metavar="ID", help="The agent, started where it is not there yet."),
+    ] = None,
+    author: Annotated[
+        str | None,
+        typer.Option("--author", metavar="NAME", help="Say that this plugin or program wrote it."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Append messages to a session.
+
+    Without --role it reads JSON lines, one message each: an object with role
+    and content. All of them become one record, or none.
+    """
+    from agentmem_cli.cli.output import talk, warn
+    from agentmem_cli.cli.render import count
+    from agentmem_cli.cli.text import one_line
+    from agentmem_cli.operations.append import agent_to_append
+    from agentmem_cli.operations.append import append as add
+    from agentmem_cli.operations.catalog import find, open_session
+
+    settings = Settings.of(context)
+    found = find(settings.root, session)
+    store = open_session(found, lock_wait_s=settings.lock_wait_s)
+    log, name = agent_to_append(store, agent)
+    messages = _messages(file, role)
+    added = add(store, log, messages, author=_author(author), name=name, at_ms=settings.now_ms)
+    if added.torn is not None:
+        torn = added.torn
+        warn(
+            f"log {log!r}: {torn.cut} torn bytes at byte {torn.kept} "
+            f"were set aside in files/{torn.set_aside}"
+        )
+    if json:
+        with settings.output() as out:
+            out.object(
+                "agentmem.append/1",
+                {
+                    "session": found.id,
+                    "agent": added.agent,
+                    "ids": list(added.ids),
+                    "first_n": added.first_n,
+                    "last_n": added.last_n,
+                    "set_aside": None if added.torn is None else added.torn.set_aside,
+                },
+            )
+    else:
+        told = count(len(added.ids), "message")
+        talk(f"{told} added to {one_line(found.id)}, agent {one_line(added.agent)}")
+
+
+def _messages(file: str, role: str | None) -> list[Message]:
+    from agentmem_cli.operations.append import messages_of_lines, text_message
+
+    where = "standard input" if file == "-" else file
+    data = _read(file)
+    if role is not None:
+        return [text_message(role, data, where)]
+    return messages_of_lines(data, where)
+
+
+def _read(file: str) -> bytes:
+    import sys
+
+    if file != "-":
+        return Path(file).read_bytes()
+    if sys.stdin.isatty():
+        from agentmem_cli.cli.output import talk
+
+        talk("Reading standard input; end it with Ctrl-D.")
+    return sys.stdin.buffer.read()
+
+
+def _author(name: str | None) -> Author | None:
+    if name is None:
+        return None
+    from agentmem_cli.session.author import Author
+
+    return Author.plugin(name)
+
+
+def import_sources(
+    context: typer.Context,
+    sources: Annotated[
+        list[Path],
+        typer.Argument(metavar="SOURCE...", help="Transcript files, or folders of them."),
+    ],
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="KIND", help="The kind of the source; recognised if not given."
+        ),
+    ] = None,
+    no_source: Annotated[
+        bool,
+        typer.Option("--no-source", help="Do not keep the bytes of the source in the session."),
+    ] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Import as a new session though one is there.")
+    ] = False,
+    dry_run: DryRunOption = False,
+    json: JsonOption = False,
+) -> int | None:
+    """Import transcripts of other agents; the sources are never written to.
+
+    Importing again adds only what is new. A line that cannot be used is
+    counted, told by its number, and kept with the source.
+    """
+    from agentmem_cli.cli.imported import Told
+    from agentmem_cli.cli.render import progress
+    from agentmem_cli.operations.imports.importing import import_paths
+
+    settings = Settings.of(context)
+    told = Told(settings, dry_run=dry_run)
+    with progress("import", told.total(sources), settings) as advance:
+        outcomes = import_paths(
+            sources,
+            settings.root,
+            now_ms=settings.now_ms,
+            kind=kind,
+            dry_run=dry_run,
+            keep_source=not no_source,
+            again=again,
+            lock_wait_s=settings.lock_wait_s,
+            progress=told.follow(advance),
+        )
+        done = list(outcomes)
+    with settings.output() as out:
+        for outcome in done:
+            told.outcome(out, outcome, json=json)
+    return told.finish(done)

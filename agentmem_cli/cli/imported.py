@@ -1,0 +1,169 @@
+"""How `import` tells what became of each source."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from agentmem_cli.cli.output import talk, warn
+from agentmem_cli.cli.render import count, summary
+from agentmem_cli.cli.text import one_line
+from agentmem_cli.errors import AgentMemError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from agentmem_cli.cli.output import Output
+    from agentmem_cli.cli.settings import Settings
+    from agentmem_cli.operations.imports.report import Outcome, Report
+    from agentmem_cli.session.codec import JSON
+
+SCHEMA = "agentmem.import/1"
+"""One imported source."""
+
+_TOLD = 5
+"""Lines that could not be used which are told one by one."""
+
+
+class Told:
+    """Tells the outcomes of one run of `import`."""
+
+    def __init__(self, settings: Settings, *, dry_run: bool) -> None:
+        """Begin the clock of the summary."""
+        self._settings = settings
+        self._dry_run = dry_run
+        self._begun = time.monotonic()
+
+    def total(self, sources: Sequence[Path]) -> int | None:
+        """Return the bytes of all sources, where they are plain files."""
+        if not self._settings.talks:
+            return None
+        try:
+            return sum(path.stat().st_size for path in sources if path.is_file()) or None
+        except OSError:
+            return None
+
+    def follow(self, advance: Callable[[int], None] | None) -> Callable[[int, int], None] | None:
+        """Return a callback for bytes read so far and in all, per source."""
+        if advance is None:
+            return None
+        before = 0
+
+        def follow(done: int, _: int) -> None:
+            nonlocal before
+            advance(done - before if done >= before else done)
+            before = done
+
+        return follow
+
+    def outcome(self, out: Output, outcome: Outcome, *, json: bool) -> None:
+        """Print one source's outcome; trouble goes to standard error."""
+        report = outcome.report
+        if report is None:
+            if json:
+                out.object(SCHEMA, self._failed(outcome))
+            return
+        if json:
+            out.object(SCHEMA, _value(report))
+        else:
+            out.line(f"{one_line(report.session)}  {_line(report)}")
+            self._details(report)
+
+    def _details(self, report: Report) -> None:
+        for flaw in report.unusable[:_TOLD]:
+            where = f"line {flaw.line}" + ("" if flaw.byte is None else f", byte {flaw.byte}")
+            warn(f"{report.source}: {where}: {flaw.why}")
+        more = report.lost + report.mended - min(len(report.unusable), _TOLD)
+        if more > 0:
+            warn(f"{report.source}: {count(more, 'more line')} like these")
+        if report.torn is not None:
+            line, byte, length = report.torn
+            at = "" if byte is None else f", byte {byte}"
+            warn(f"{report.source}: cut off in line {line}{at} ({length} bytes not used yet)")
+
+    def _failed(self, outcome: Outcome) -> dict[str, JSON]:
+        error = outcome.error
+        kind = error.kind if isinstance(error, AgentMemError) else "io"
+        return {"source": str(outcome.source), "error": {"kind": kind, "message": str(error)}}
+
+    def finish(self, done: Sequence[Outcome]) -> int | None:
+        """Tell the sum, and return the exit status.
+
+        Raises:
+            AgentMemError: The only source failed.
+            OSError: The only source failed.
+        """
+        failed = [outcome for outcome in done if outcome.error is not None]
+        if len(done) == 1 and failed:
+            assert failed[0].error is not None
+            raise failed[0].error
+        for outcome in failed:
+            hint = getattr(outcome.error, "hint", None)
+            warn(f"{outcome.source}: {outcome.error}" + (f" ({hint})" if hint else ""))
+        reports = [outcome.report for outcome in done if outcome.report is not None]
+        lines = sum(report.lines for report in reports)
+        read = sum(report.bytes for report in reports)
+        elapsed_s = time.monotonic() - self._begun
+        sources = count(len(done), "source")
+        also = f", {count(len(failed))} failed" if failed else ""
+        dry = "; nothing was written (dry run)" if self._dry_run else ""
+        talk(f"{sources}{also}: {summary(lines, 'line', read, elapsed_s)}{dry}")
+        if not done:
+            return 1
+        if not failed:
+            return None
+        error = failed[0].error
+        return error.exit_code if isinstance(error, AgentMemError) else 2
+
+
+def _line(report: Report) -> str:
+    if report.nothing_new:
+        return f"nothing new ({count(report.messages, 'message')})"
+    told = [count(report.messages, "message")]
+    if report.agents > 1:
+        told.append(count(report.agents, "agent"))
+    if report.asides:
+        told.append(count(report.asides, "aside"))
+    if report.blobs:
+        told.append(count(report.blobs, "blob"))
+    if report.known:
+        told.append(f"{count(report.new)} new")
+    if report.left:
+        left = ", ".join(f"{number} {name}" for name, number in sorted(report.left.items()))
+        told.append(f"not made into anything: {left}")
+    if report.lost:
+        told.append(f"{count(report.lost, 'line')} not usable")
+    return f"from {report.kind}: {one_line(', '.join(told))}"
+
+
+def _value(report: Report) -> dict[str, JSON]:
+    torn = report.torn
+    return {
+        "source": str(report.source),
+        "kind": report.kind,
+        "session": report.session,
+        "path": str(report.path),
+        "created": report.created,
+        "nothing_new": report.nothing_new,
+        "dry_run": report.dry_run,
+        "lines": report.lines,
+        "bytes": report.bytes,
+        "messages": report.messages,
+        "asides": report.asides,
+        "values": report.values,
+        "agents": report.agents,
+        "blobs": report.blobs,
+        "new": report.new,
+        "edited": report.edited,
+        "known": report.known,
+        "types": {**report.types},
+        "left": {**report.left},
+        "lost": report.lost,
+        "mended": report.mended,
+        "unusable": [
+            {"line": flaw.line, "byte": flaw.byte, "why": flaw.why} for flaw in report.unusable
+        ],
+        "torn": None if torn is None else {"line": torn[0], "byte": torn[1], "length": torn[2]},
+        "kept_source": report.kept_source,
+    }

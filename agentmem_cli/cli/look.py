@@ -1,0 +1,246 @@
+"""The commands that look: list, show, log, as-of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agentmem_cli.cli.options import (
+    AgentOption,
+    JsonOption,
+    LabelOption,
+    LargerOption,
+    ModelOption,
+    OlderOption,
+    PlaceArg,
+    SessionArg,
+    SinceOption,
+    TitleOption,
+    UntilOption,
+    filters,
+)
+from agentmem_cli.cli.settings import Settings
+from agentmem_cli.errors import UsageError
+from agentmem_cli.limits import LIST_ROWS
+
+if TYPE_CHECKING:
+    from agentmem_cli.cli.shown import Opened
+
+LastOption = Annotated[
+    int | None,
+    typer.Option("--last", metavar="N", min=0, help="Only the last N messages."),
+]
+AsOfOption = Annotated[
+    str | None,
+    typer.Option("--as-of", metavar="PLACE", help="As it was at this place in time."),
+]
+FullOption = Annotated[
+    bool, typer.Option("--full", help="Print tool calls and results whole, not folded.")
+]
+
+
+def list_sessions(
+    context: typer.Context,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    model: ModelOption = None,
+    label: LabelOption = None,
+    title: TitleOption = None,
+    larger: LargerOption = None,
+    older: OlderOption = None,
+    agent: Annotated[
+        str | None,
+        typer.Option("--agent", metavar="ID", help="Only sessions with an agent of this id."),
+    ] = None,
+    sort: Annotated[
+        str,
+        typer.Option(
+            "--sort",
+            metavar="BY",
+            help="By updated, started, size, messages, title or id; updated if not given.",
+        ),
+    ] = "updated",
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit", metavar="N", min=0, help="Print N sessions at most; 0: all of them."
+        ),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """List the sessions, the last updated first.
+
+    Without --limit the table has 50 rows at most and says how many sessions
+    there are; JSON has them all. Filters look at all sessions. A question mark
+    stands where the facts were not to be had without reading whole logs.
+    """
+    from agentmem_cli.cli.listed import print_json, print_table
+    from agentmem_cli.operations.listing import SORTS, matching, ordered, rows
+
+    settings = Settings.of(context)
+    if sort not in SORTS:
+        msg = f"--sort: {sort!r} is none of {', '.join(SORTS)}"
+        raise UsageError(msg)
+    wanted = filters(
+        settings,
+        since=since,
+        until=until,
+        model=model,
+        label=label,
+        title=title,
+        larger=larger,
+        older=older,
+    )
+    found = ordered(matching(rows(str(settings.root)), wanted, agent), sort)
+    most = limit if limit is not None else (0 if json else LIST_ROWS)
+    shown = found[:most] if most else found
+    if json:
+        print_json(settings, shown)
+    else:
+        print_table(settings, shown, len(found))
+
+
+def show(
+    context: typer.Context,
+    session: SessionArg,
+    agent: AgentOption = None,
+    last: LastOption = None,
+    from_: Annotated[
+        str | None,
+        typer.Option("--from", metavar="MESSAGE", help="From this message on (its number)."),
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option("--to", metavar="MESSAGE", help="Up to this message (its number)."),
+    ] = None,
+    as_of: AsOfOption = None,
+    full: FullOption = False,
+    asides: Annotated[
+        bool, typer.Option("--asides", help="Show side records where they stand.")
+    ] = False,
+    format_: Annotated[
+        str,
+        typer.Option("--format", metavar="FORMAT", help="text, markdown or json."),
+    ] = "text",
+    json: JsonOption = False,
+) -> None:
+    """Show the conversation of a session.
+
+    Each message has its number, which --from, --to and the place mN take.
+    Tool results are folded to a few lines unless --full is given. Around
+    damage it shows what can be read, and warns.
+    """
+    from agentmem_cli.cli.shown import FORMATS, print_conversation
+
+    settings = Settings.of(context)
+    chosen = "json" if json else format_
+    if chosen not in FORMATS:
+        msg = f"--format: {chosen!r} is none of {', '.join(FORMATS)}"
+        raise UsageError(msg)
+    opened = _open(settings, session, agent, as_of or "now")
+    print_conversation(
+        settings,
+        opened,
+        chosen,
+        from_id=_message_number("--from", from_),
+        to_id=_message_number("--to", to),
+        last=last,
+        full=full,
+        asides=asides,
+    )
+
+
+def as_of(
+    context: typer.Context,
+    session: SessionArg,
+    place: PlaceArg,
+    agent: AgentOption = None,
+    last: Annotated[
+        int,
+        typer.Option("--last", metavar="N", min=0, help="The last N messages; 20 if not given."),
+    ] = 20,
+    full: FullOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Show a session as it was at a place in time.
+
+    It prints counts, saved values, core memory and the last messages. A place
+    is N (the records with a smaller n), mN (before message N), ~N (N records
+    back), a time, before-compaction, start or now. Only what the logs still
+    hold can be seen: a redaction changes the past on purpose.
+    """
+    from agentmem_cli.cli.shown import print_view
+
+    settings = Settings.of(context)
+    opened = _open(settings, session, agent, place)
+    print_view(settings, opened, last=last, full=full, json=json)
+
+
+def log(
+    context: typer.Context,
+    session: SessionArg,
+    agent: AgentOption = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="The records of every log, in the order they were made.")
+    ] = False,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option("--kind", metavar="TYPE", help="Only records of this type; repeatable."),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option("--key", metavar="KEY", help="Only saved values of this key."),
+    ] = None,
+    oneline: Annotated[
+        bool, typer.Option("--oneline", help="One line a record, without details.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Show the records of a session with their stamps, who made them and what they are."""
+    from agentmem_cli.cli.records import print_records
+    from agentmem_cli.operations.catalog import choose_agent, find, open_session
+    from agentmem_cli.operations.records import TYPES
+    from agentmem_cli.session.record import SESSION
+
+    settings = Settings.of(context)
+    for one in kind or ():
+        if one not in TYPES:
+            msg = f"--kind: {one!r} is none of {', '.join(TYPES)}"
+            raise UsageError(msg)
+    found = find(settings.root, session)
+    store = open_session(found, lock_wait_s=settings.lock_wait_s)
+    own = agent == SESSION and SESSION in store.logs()
+    logs = store.logs() if everything else [SESSION if own else choose_agent(store, agent)]
+    print_records(
+        settings, store, logs, kinds=frozenset(kind or ()), key=key, oneline=oneline, json=json
+    )
+
+
+def _message_number(option: str, words: str | None) -> int | None:
+    """Read a message's number: ``12``, ``m12``, or an address like ``session:agent:12``."""
+    if words is None:
+        return None
+    number = words.rpartition(":")[2].removeprefix("m").removeprefix("#")
+    if not number.isascii() or not number.isdigit():
+        msg = f"{option}: {words!r} is no message number"
+        raise UsageError(msg, hint="agentmem show numbers the messages.")
+    return int(number)
+
+
+def _open(settings: Settings, session: str, agent: str | None, place: str) -> Opened:
+    """Find a session, its agent and a place in time."""
+    from agentmem_cli.cli.clock import parse_time
+    from agentmem_cli.cli.shown import Opened
+    from agentmem_cli.operations.catalog import choose_agent, find, open_session
+    from agentmem_cli.operations.places import resolve
+
+    found = find(settings.root, session)
+    store = open_session(found, lock_wait_s=settings.lock_wait_s)
+    chosen = choose_agent(store, agent)
+
+    def read_time(words: str) -> int:
+        return parse_time(words, now_ms=settings.now_ms, zone=settings.zone)
+
+    resolved = resolve(store, chosen, place, now_ms=settings.now_ms, read_time=read_time)
+    return Opened(found.id, store, chosen, resolved)

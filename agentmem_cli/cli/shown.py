@@ -1,0 +1,364 @@
+"""How `show` and `as-of` print conversations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from agentmem_cli.cli.clock import screen_time, utc_time
+from agentmem_cli.cli.output import talk, warn
+from agentmem_cli.cli.render import count, size, styled
+from agentmem_cli.cli.text import cell, one_line, visible
+from agentmem_cli.operations.transcript import (
+    Attachment,
+    Call,
+    Note,
+    Other,
+    Part,
+    Result,
+    Text,
+    Turn,
+    transcript,
+    window,
+)
+from agentmem_cli.operations.travel import view_agent, view_session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from agentmem_cli.cli.output import Output
+    from agentmem_cli.cli.settings import Settings
+    from agentmem_cli.operations.places import Place
+    from agentmem_cli.session.codec import JSON
+    from agentmem_cli.session.fold import LogFold
+    from agentmem_cli.session.lines import Damage
+    from agentmem_cli.storage.directory import DirStore
+
+FORMATS: Final = ("text", "markdown", "json")
+"""What `show --format` takes."""
+
+_FOLD_LINES: Final = 4
+"""Lines of a tool result that are printed unless all of it was asked for."""
+
+_FOLD_COLUMNS: Final = 160
+"""Columns of a folded line where no screen says how wide it is."""
+
+_INDENT: Final = "    "
+
+
+class Opened(NamedTuple):
+    """A session that was found and opened, an agent of it, and a place in time."""
+
+    id: str
+    store: DirStore
+    agent: str
+    place: Place
+
+
+def print_conversation(
+    settings: Settings,
+    opened: Opened,
+    format_: str,
+    *,
+    from_id: int | None,
+    to_id: int | None,
+    last: int | None,
+    full: bool,
+    asides: bool,
+) -> None:
+    """Print an agent's conversation in one of `FORMATS`."""
+    fold = view_agent(opened.store, opened.agent, opened.place)
+    wanted = window(fold.conversation, from_id=from_id, to_id=to_id, last=last)
+    items = transcript(opened.store, fold.conversation, wanted, asides=asides)
+    with settings.output(paged=format_ != "json") as out:
+        if format_ == "json":
+            out.object("agentmem.show/1", {**_head(opened, fold), "shown": len(wanted)})
+        _print_items(settings, out, items, format_, full=full)
+    warn_of(opened.agent, fold.damages)
+    if format_ != "json" and not fold.conversation.entries:
+        talk("No messages.")
+    elif format_ == "text" and len(wanted) < len(fold.conversation):
+        talk(f"{count(len(wanted))} of {count(len(fold.conversation), 'message')}")
+
+
+def print_view(settings: Settings, opened: Opened, *, last: int, full: bool, json: bool) -> None:
+    """Print a session at a place in time: counts, values, core memory, the last messages."""
+    view = view_session(opened.store, opened.agent, opened.place)
+    fold = view.chosen
+    conversation = fold.conversation
+    wanted = window(conversation, last=last)
+    items = transcript(opened.store, conversation, wanted)
+    with settings.output(paged=not json) as out:
+        if json:
+            out.object(
+                "agentmem.as-of/1",
+                {
+                    **_head(opened, fold),
+                    "shown": len(wanted),
+                    "asides": len(conversation.asides),
+                    "halt": conversation.halt,
+                    "agents": [_agent(one) for one in (fold, *view.others)],
+                    "saved": {**fold.saved},
+                    "session_saved": {**view.saved},
+                    "core_memory": {**view.core_memory},
+                },
+            )
+        else:
+            _print_counts(settings, out, opened, fold, view.others)
+            _print_values(out, {**view.saved, **fold.saved})
+        _print_items(settings, out, items, "json" if json else "text", full=full)
+    for one in (fold, *view.others):
+        warn_of(one.log, one.damages)
+
+
+def warn_of(log: str, damages: Iterable[Damage]) -> None:
+    """Say on standard error what of a log could not be used."""
+    found = list(damages)
+    for damage in found[:3]:
+        warn(f"log {log!r}, line {damage.line}, byte {damage.offset}: {damage.why}")
+    if len(found) > 3:  # noqa: PLR2004 - as above
+        warn(f"log {log!r}: {len(found) - 3} more damaged places; agentmem verify names them all")
+
+
+def _head(opened: Opened, fold: LogFold) -> dict[str, JSON]:
+    return {
+        "session": opened.id,
+        "agent": opened.agent,
+        "place": opened.place.words,
+        "n": fold.last_n + 1,
+        "messages": len(fold.conversation),
+        "records": fold.records,
+        "damaged": [
+            {
+                "line": damage.line,
+                "byte": damage.offset,
+                "length": damage.length,
+                "kind": damage.kind,
+                "why": damage.why,
+            }
+            for damage in fold.damages
+        ],
+    }
+
+
+def _agent(fold: LogFold) -> dict[str, JSON]:
+    header = fold.header
+    return {
+        "id": fold.log,
+        "parent": None if header is None else header.parent,
+        "messages": len(fold.conversation),
+        "records": fold.records,
+        "retired": fold.retired,
+    }
+
+
+def _print_counts(
+    settings: Settings, out: Output, opened: Opened, fold: LogFold, others: Iterable[LogFold]
+) -> None:
+    when = "" if fold.last_t is None else f", {screen_time(fold.last_t, settings.zone).strip()}"
+    title = f"{one_line(opened.id)} as of {one_line(opened.place.words)}"
+    out.line(styled(title, "bold", settings) + f" (n {fold.last_n + 1}{when})")
+    for one in (fold, *others):
+        told = [
+            count(len(one.conversation), "message"),
+            count(one.records, "record"),
+            count(len(one.conversation.asides), "aside"),
+        ]
+        if one.retired:
+            told.append("retired")
+        out.line(f"  agent {one_line(one.log)}: {', '.join(told)}")
+    if fold.conversation.halt is not None:
+        out.line(f"  halt: {fold.conversation.halt}")
+
+
+def _print_values(out: Output, saved: dict[str, JSON]) -> None:
+    from agentmem_cli.operations.travel import CORE_MEMORY
+    from agentmem_cli.session.codec import dumps
+
+    for title, is_core in (("saved values", False), ("core memory", True)):
+        chosen = {
+            key: value for key, value in saved.items() if key.startswith(CORE_MEMORY) == is_core
+        }
+        if chosen:
+            out.line(f"  {title}:")
+        for key, value in chosen.items():
+            told = dumps(value)[:4_000].decode("utf-8", "replace")
+            out.line(f"    {one_line(key)} = {cell(told, 200)}")
+    out.line()
+
+
+def _print_items(
+    settings: Settings,
+    out: Output,
+    items: Iterator[Turn | Note],
+    format_: str,
+    *,
+    full: bool,
+) -> None:
+    for item in items:
+        if format_ == "json":
+            _print_json(out, item)
+        elif format_ == "markdown":
+            _print_markdown(settings, out, item)
+        else:
+            _print_text(settings, out, item, full=full)
+
+
+def _print_json(out: Output, item: Turn | Note) -> None:
+    if isinstance(item, Note):
+        out.object("agentmem.aside/1", {"id": item.id, "aside": item.aside.to_value()})
+        return
+    out.object(
+        "agentmem.message/1",
+        {
+            "id": item.id,
+            "index": item.place,
+            "role": item.role,
+            "author": item.author,
+            "made": None if item.made_ms is None else utc_time(item.made_ms),
+            "unanswered": [
+                part.id for part in item.parts if isinstance(part, Call) and not part.answered
+            ],
+            "message": item.value,
+        },
+    )
+
+
+_ROLE_STYLES: Final = {"user": "green", "assistant": "blue", "system": "magenta"}
+
+
+def _print_text(settings: Settings, out: Output, item: Turn | Note, *, full: bool) -> None:
+    columns = settings.columns or _FOLD_COLUMNS
+    if isinstance(item, Note):
+        told = f"[aside {item.id} {item.aside.kind}] {_short(item.aside.value)}"
+        out.line(styled(cell(told, columns), "dim", settings))
+        out.line()
+        return
+    out.line(_title(settings, item))
+    for part in item.parts:
+        for line in _lines(part, columns - len(_INDENT), full=full):
+            out.line(f"{_INDENT}{line}" if line else "")
+    out.line()
+
+
+def _title(settings: Settings, item: Turn) -> str:
+    results = [part for part in item.parts if isinstance(part, Result)]
+    role = "result" if results and len(results) == len(item.parts) else item.role
+    words = [f"#{item.id}", styled(one_line(role), _ROLE_STYLES.get(role, "yellow"), settings)]
+    if item.author is not None:
+        words.append(f"({cell(item.author, 40)})")
+    if item.made_ms is not None:
+        words.append(styled(screen_time(item.made_ms, settings.zone).strip(), "dim", settings))
+    if item.stop is not None:
+        words.append(f"[{cell(item.stop, 20)}]")
+    return " ".join(words)
+
+
+def _lines(part: Part, columns: int, *, full: bool) -> Iterator[str]:
+    if isinstance(part, Text):
+        text = visible(part.text)
+        if part.kind == "reasoning":
+            yield from _folded(f"(thinking) {text}", columns, full=full)
+        else:
+            yield from text.split("\n")
+    elif isinstance(part, Call):
+        told = f"-> {part.name} {_short(part.arguments, whole=full)}"
+        yield one_line(told) if full else cell(told, columns)
+        if not part.answered:
+            yield "   (no result)"
+    elif isinstance(part, Result):
+        yield from _result_lines(part, columns, full=full)
+    elif isinstance(part, Attachment):
+        yield one_line(_attachment(part))
+    else:
+        yield cell(f"[{part.name}] {_short(part.value)}", columns)
+
+
+def _result_lines(part: Result, columns: int, *, full: bool) -> Iterator[str]:
+    marks = ", ".join(
+        word for word, on in (("error", part.is_error), ("no call", not part.asked)) if on
+    )
+    name = one_line(part.name or part.call)
+    yield f"<- {name}{f' ({marks})' if marks else ''}"
+    for inner in part.parts:
+        if isinstance(inner, Text):
+            lines = _folded(visible(inner.text), columns - 3, full=full)
+        else:
+            lines = _lines(inner, columns - 3, full=full)
+        for line in lines:
+            yield f"   {line}" if line else ""
+
+
+def _folded(text: str, columns: int, *, full: bool) -> Iterator[str]:
+    lines = text.split("\n")
+    if full or len(lines) <= _FOLD_LINES + 1:
+        yield from lines if full else (cell(line, columns) for line in lines)
+        return
+    yield from (cell(line, columns) for line in lines[:_FOLD_LINES])
+    yield f"... {count(len(lines) - _FOLD_LINES, 'more line')} (--full prints them)"
+
+
+def _attachment(part: Attachment) -> str:
+    if part.missing:
+        return f"[{part.media}, missing]"
+    return f"[{part.media}]" if part.size is None else f"[{part.media}, {size(part.size)}]"
+
+
+def _short(value: JSON, *, whole: bool = False) -> str:
+    from agentmem_cli.session.codec import dumps
+
+    data = dumps(value)
+    return (data if whole else data[:4_000]).decode("utf-8", "replace")
+
+
+def _print_markdown(settings: Settings, out: Output, item: Turn | Note) -> None:
+    if isinstance(item, Note):
+        value = cell(_short(item.aside.value), 200)
+        out.line(f"> aside {item.id} `{one_line(item.aside.kind)}`: {value}")
+        out.line()
+        return
+    when = "" if item.made_ms is None else f" - {screen_time(item.made_ms, settings.zone).strip()}"
+    who = f" ({one_line(item.author)})" if item.author is not None else ""
+    out.line(f"## {item.id} {one_line(item.role)}{who}{when}")
+    out.line()
+    for part in item.parts:
+        for line in _markdown(part):
+            out.line(line)
+        out.line()
+
+
+def _markdown(part: Part) -> Iterator[str]:
+    if isinstance(part, Text):
+        lines = visible(part.text).split("\n")
+        yield from (f"> {line}" for line in lines) if part.kind == "reasoning" else lines
+    elif isinstance(part, Call):
+        mark = "" if part.answered else " (no result)"
+        yield f"**Call** `{one_line(part.name)}`{mark}"
+        yield ""
+        yield from _fenced(visible(_short(part.arguments, whole=True)), "json")
+    elif isinstance(part, Result):
+        mark = " (error)" if part.is_error else ""
+        yield f"**Result** `{one_line(part.name or part.call)}`{mark}"
+        for inner in part.parts:
+            yield ""
+            if isinstance(inner, Text):
+                yield from _fenced(visible(inner.text), "")
+            else:
+                yield from _markdown(inner)
+    elif isinstance(part, Attachment):
+        yield one_line(_attachment(part))
+    else:
+        assert isinstance(part, Other)
+        yield f"**{one_line(part.name)}**"
+        yield ""
+        yield from _fenced(visible(_short(part.value, whole=True)), "json")
+
+
+def _fenced(text: str, language: str) -> Iterator[str]:
+    """Yield *text* between fences that are longer than any run of backticks in it."""
+    import re
+
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    yield f"{fence}{language}"
+    yield from text.split("\n")
+    yield fence

@@ -1,0 +1,205 @@
+"""The records of logs, as `log` shows them: stamps, who, what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from agentmem_cli.session.lines import scan
+from agentmem_cli.session.message import Message
+from agentmem_cli.session.meta import excerpt, title_of
+from agentmem_cli.session.reader import open_log
+from agentmem_cli.session.source import LogSource
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from agentmem_cli.session.codec import JSON, Object
+    from agentmem_cli.session.lines import Damage, Line
+    from agentmem_cli.storage.store import Store
+
+TYPES: Final = ("header", "state", "retired", "push", "splice", "halt", "aside", "reset")
+"""The types of records, in the order they are told of."""
+
+
+class Shown(NamedTuple):
+    """One record."""
+
+    log: str
+    line: int
+    """The line it stands in, from 1."""
+    n: int | None
+    seq: int | None
+    t: int | None
+    type: str
+    by: str | None
+    """Who made it, in a word."""
+    gist: str
+    """What it does, in one line."""
+    details: tuple[str, ...]
+    """What it holds, a line each: entries, keys."""
+    fields: Object
+    """All of it, decoded exactly."""
+
+
+def records(
+    store: Store,
+    log: str,
+    report: Callable[[str, Damage], None],
+    *,
+    kinds: frozenset[str] = frozenset(),
+    key: str | None = None,
+) -> Iterator[Shown]:
+    """Yield a log's records in its order, leniently.
+
+    Args:
+        store: Where the log is.
+        log: Its name.
+        report: Called with the log and each damaged place.
+        kinds: Only these types; empty: all, unknown ones too.
+        key: Only saved values of this key.
+
+    Raises:
+        FileNotFoundError: There is no such log.
+        SessionError: The operating system refused.
+    """
+    source = LogSource(open_log(store, log), store)
+    for line in scan(source.log, lambda damage: report(log, damage)):
+        fields = line.fields
+        if kinds and fields.get("type") not in kinds:
+            continue
+        if key is not None and (fields.get("type") != "state" or fields.get("key") != key):
+            continue
+        yield _shown(log, line, source)
+
+
+def merged(parts: list[Iterator[Shown]]) -> Iterator[Shown]:
+    """Merge the records of several logs, by ``n`` and then by log; each log keeps its own order."""
+    import heapq
+
+    pairs = heapq.merge(*map(_in_order, parts), key=lambda pair: pair[0])
+    return (shown for _, shown in pairs)
+
+
+def _in_order(part: Iterator[Shown]) -> Iterator[tuple[tuple[int, str], Shown]]:
+    # Why: a damaged log's n may fall; its order must stay all the same.
+    latest = -1
+    for shown in part:
+        latest = max(latest, -1 if shown.n is None else shown.n)
+        yield (latest, shown.log), shown
+
+
+def _shown(log: str, line: Line, source: LogSource) -> Shown:
+    fields = source.exact(line.offset, line.length)
+    kind = fields.get("type")
+    gist, details = _gist(kind, fields)
+    by = fields.get("by")
+    return Shown(
+        log,
+        line.number,
+        _number(fields.get("n")),
+        _number(fields.get("seq")),
+        _number(fields.get("t")),
+        kind if isinstance(kind, str) else "?",
+        None if by is None else _who(by),
+        gist,
+        tuple(details),
+        fields,
+    )
+
+
+def _gist(kind: JSON, fields: Object) -> tuple[str, list[str]]:
+    if kind == "push":
+        entries = _entries(fields.get("entries"))
+        return f"{_ids(entries)} added", [_entry(entry) for entry in entries]
+    if kind == "splice":
+        entries = _entries(fields.get("with"))
+        removed = fields.get("removed")
+        count = len(removed) if isinstance(removed, list) else 0
+        told = (
+            f"entries {fields.get('from')}:{fields.get('to')} ({count}) replaced by {len(entries)}"
+        )
+        return told, [_entry(entry) for entry in entries]
+    if kind == "state":
+        value = fields.get("value")
+        return f"{fields.get('key')} {'removed' if value is None else '= ' + _short(value)}", []
+    if kind == "aside":
+        return _aside(fields), []
+    return _rare(kind, fields)
+
+
+def _rare(kind: JSON, fields: Object) -> tuple[str, list[str]]:
+    if kind == "header":
+        parent = fields.get("parent")
+        rewrites = fields.get("rewrites")
+        told = f"log {fields.get('log')}, {fields.get('format')}"
+        told += f", spawned by {parent}" if parent is not None else ""
+        count = len(rewrites) if isinstance(rewrites, list) else 0
+        return told + (f", rewritten {count} times" if count else ""), []
+    if kind == "halt":
+        halt = fields.get("halt")
+        return ("halt cleared" if halt is None else f"halt: {halt}"), []
+    if kind == "reset":
+        state = fields.get("state")
+        entries = _entries(state.get("entries")) if isinstance(state, dict) else []
+        return f"all replaced by {len(entries)} entries", [_entry(entry) for entry in entries]
+    if kind == "retired":
+        return "gone for good", []
+    return f"a record of the unknown type {kind!r}", [_short(fields)]
+
+
+def _aside(fields: Object) -> str:
+    aside = fields.get("aside")
+    if not isinstance(aside, dict):
+        return f"aside {fields.get('id')} removed"
+    after = aside.get("after")
+    where = "before the first" if after is None else f"after {after}"
+    value = aside.get("value")
+    told = f"aside {fields.get('id')} {aside.get('kind')} {where}"
+    return told if value is None else f"{told}: {_short(value)}"
+
+
+def _entries(value: JSON) -> list[Object]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _ids(entries: list[Object]) -> str:
+    ids = [str(entry.get("id")) for entry in entries]
+    if len(ids) > 3:  # noqa: PLR2004 - a few are told one by one
+        return f"messages {ids[0]} to {ids[-1]}"
+    return f"message{'s' if len(ids) != 1 else ''} {', '.join(ids)}"
+
+
+def _entry(value: Object) -> str:
+    from agentmem_cli.session.author import Author
+    from agentmem_cli.session.entry import Entry
+
+    message = value.get("message")
+    if not isinstance(message, dict):
+        return f"{value.get('id')} (no message)"
+    try:
+        author = Author.of(value["author"]) if "author" in value else None
+    except ValueError:
+        author = None
+    id_ = value.get("id")
+    number = id_ if type(id_) is int else -1
+    return f"{id_} {excerpt(Entry(number, Message.of(message), author))}"
+
+
+def _who(by: JSON) -> str:
+    from agentmem_cli.session.author import Author
+
+    try:
+        author = Author.of(by)
+    except ValueError:
+        return "unknown"
+    return author.title if isinstance(author.title, str) else author.name
+
+
+def _short(value: JSON) -> str:
+    from agentmem_cli.session.codec import dumps
+
+    return title_of(dumps(value)[:4_000].decode("utf-8", "replace"))
+
+
+def _number(value: JSON) -> int | None:
+    return value if type(value) is int else None
