@@ -32,16 +32,15 @@ _AGAIN_MAX: Final = 10_000
 """Sessions of one source under one root, made by ``--again``."""
 
 
-class _Options(NamedTuple):
-    """The words of a call."""
+class Options(NamedTuple):
+    """How `import_source` is asked to import; its arguments say what each is."""
 
-    kind: str | None
-    dry_run: bool
-    keep_source: bool
-    again: bool
     now_ms: int
-    lock_wait_s: float | None
-    progress: Callable[[int, int], None] | None
+    dry_run: bool = False
+    keep_source: bool = True
+    again: bool = False
+    lock_wait_s: float | None = None
+    progress: Callable[[int, int], None] | None = None
 
 
 def import_source(  # noqa: PLR0913 - one option of the command each
@@ -84,14 +83,20 @@ def import_source(  # noqa: PLR0913 - one option of the command each
         SessionError: The session that is there does not read.
         Busy: Another program is writing to it.
     """
-    options = _Options(kind, dry_run, keep_source, again, now_ms, lock_wait_s, progress)
+    options = Options(now_ms, dry_run, keep_source, again, lock_wait_s, progress)
     if path.is_dir():
         msg = f"{path}: a folder"
         raise UsageError(msg, hint="Give a transcript file, or import the folder as several.")
     adapter, head = choose(path, kind)
     transcript = adapter.open(path, head)
+    return import_transcript(transcript, root, options)
+
+
+def import_transcript(transcript: Transcript, root: Path, options: Options) -> Report:
+    """Import a *transcript* that an adapter has opened, as `import_source` does."""
+    path = transcript.streams[0].path
     name = session_name(transcript.kind, transcript.id)
-    if again:
+    if options.again:
         name = _free_name(root, name)
     store = DirStore.open(root / name)
     _refuse_rewritten(store, path)
@@ -99,7 +104,7 @@ def import_source(  # noqa: PLR0913 - one option of the command each
     if not maps:
         _refuse_without_map(store, path)
         _check_messages(transcript)
-    elif not dry_run:
+    elif not options.dry_run:
         with _opened(transcript, maps) as sources:
             if _nothing_new(sources, maps, options):
                 return _known_report(sources, store, transcript, root / name)
@@ -224,12 +229,12 @@ def _map_of(name: str, agent: str, maps: Sequence[OldMap]) -> OldMap | None:
     return None
 
 
-def _nothing_new(sources: Sequence[SourceIn], maps: Sequence[OldMap], options: _Options) -> bool:
+def _nothing_new(sources: Sequence[SourceIn], maps: Sequence[OldMap], options: Options) -> bool:
     wanted = not options.keep_source or all(old.header.kept for old in maps)
     return wanted and all(source.unchanged for source in sources)
 
 
-def _import(transcript: Transcript, store: DirStore, path: Path, options: _Options) -> Report:
+def _import(transcript: Transcript, store: DirStore, path: Path, options: Options) -> Report:
     with ExitStack() as stack:
         if options.dry_run:
             batch: Batch = _Nowhere(store)
@@ -256,7 +261,7 @@ def _report(
     sources: Sequence[SourceIn],
     transcript: Transcript,
     path: Path,
-    options: _Options,
+    options: Options,
     *,
     created: bool,
 ) -> Report:

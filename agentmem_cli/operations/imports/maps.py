@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from agentmem_cli.errors import DamageError
 from agentmem_cli.operations.imports.adapter import MAIN, Kept, Noted, Said
 from agentmem_cli.operations.imports.naming import safe_path
-from agentmem_cli.session.codec import dumps, loads_fast
+from agentmem_cli.session.codec import dumps, loads, loads_fast
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -127,7 +127,10 @@ class OldMap:
 
 
 def _known(line: bytes) -> Known:
-    value = loads_fast(line)
+    try:
+        value = loads_fast(line)
+    except ValueError:
+        value = loads(line)  # Why: a foreign id can hold half a character.
     if not isinstance(value, dict):
         msg = "no object"
         raise TypeError(msg)
@@ -143,7 +146,7 @@ def _known(line: bytes) -> Known:
 
 
 def _header(line: bytes) -> MapHeader:
-    value = loads_fast(line)
+    value = loads(line)
     if not isinstance(value, dict) or value.pop("map", None) != VERSION:
         msg = "no header"
         raise ValueError(msg)

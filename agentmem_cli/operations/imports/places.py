@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from agentmem_cli.errors import AgentMemError
 from agentmem_cli.operations.imports.sources import find_maps
-from agentmem_cli.session.codec import loads_fast
+from agentmem_cli.session.codec import dumps, loads
 from agentmem_cli.storage.directory import DirStore
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def place_in(path: Path, raw: str) -> int | None:
     """
     if not raw or not path.is_dir():
         return None
-    wanted = raw.encode("utf-8", "surrogatepass")
+    wanted = dumps(raw)
     found: int | None = None
     try:
         for old in find_maps(DirStore.open(path)):
@@ -30,7 +30,7 @@ def place_in(path: Path, raw: str) -> int | None:
                 # Why: decoding only the lines that can be it.
                 if wanted not in known.map_line:
                     continue
-                value = loads_fast(known.map_line)
+                value = loads(known.map_line)
                 if isinstance(value, dict) and value.get("raw") == raw:
                     n = value.get("n")
                     found = n + 1 if isinstance(n, int) else found

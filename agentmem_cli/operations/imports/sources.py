@@ -114,7 +114,8 @@ class SourceIn:
     def finish(self, batch: Batch, now_ms: int, kept: int) -> None:
         """Write the map; *kept* bytes of the source are in the session."""
         torn = self.tally.torn
-        cut = 0 if torn is None else torn[2]
+        # Why: in UTF-16 nobody counted the source's own bytes.
+        cut = 0 if torn is None or torn[1] is None else torn[2]
         header = MapHeader(
             self.kind,
             self.stream.name,
