@@ -195,7 +195,7 @@ def test_every_module_keeps_the_rule(rule: object) -> None:
 
     faults = [fault for path in MODULES for fault in rule(*_named(path))]
 
-    assert faults == []
+    assert faults == [], "\n".join(faults)
 
 
 def test_every_module_imports_declared_dependencies_only() -> None:
@@ -203,7 +203,7 @@ def test_every_module_imports_declared_dependencies_only() -> None:
 
     faults = [fault for path in MODULES for fault in undeclared(*_named(path), declared)]
 
-    assert faults == []
+    assert faults == [], "\n".join(faults)
     assert declared >= set(HOMES)
 
 
