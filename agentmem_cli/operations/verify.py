@@ -10,20 +10,18 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import SessionError
 from agentmem_cli.session.fold import LogFold
-from agentmem_cli.session.images import BLOB_FOLDER, blob_names, check_blob, referred
+from agentmem_cli.session.images import BLOB_FOLDER, blob_names, check_blob
 from agentmem_cli.session.lines import TOO_DEEP
-from agentmem_cli.session.message import parts_of
 from agentmem_cli.session.meta import META, BadMeta, SessionMeta
-from agentmem_cli.session.pairing import MERGEABLE, UNANSWERED, UNASKED, Waiting
+from agentmem_cli.session.pairing import MERGEABLE, UNANSWERED, UNASKED, Waiting, calls_of
 from agentmem_cli.session.reader import open_log
 from agentmem_cli.session.record import SESSION
 from agentmem_cli.session.source import LogSource
 from agentmem_cli.session.writer import RECOVERED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from agentmem_cli.session.codec import Object
     from agentmem_cli.session.lines import Line
     from agentmem_cli.storage.directory import DirStore
 
@@ -34,6 +32,10 @@ NOTICE: Final = "notice"
 
 IMPORTS: Final = "plugins/import/"
 """Where an import keeps its sources and maps."""
+
+
+_NOTICES_MAX: Final = 20
+"""Notices of one kind in one log that are told one by one; the rest is counted."""
 
 
 class Finding(NamedTuple):
@@ -166,11 +168,17 @@ class _Work:
             UNASKED: "a result for {call!r}, which no call asked for",
             MERGEABLE: "two replies stand side by side that could be one",
         }
+        counts: dict[str, int] = {}
         for kind, entry, call in problems:
             # Why: what an import brought is history as it happened, not damage.
             severe = kind == UNASKED and not self._imported
-            why = f"message {entry}: {told[kind].format(call=call)}"
-            self.add(PROBLEM if severe else NOTICE, kind, log, why)
+            counts[kind] = counts.get(kind, 0) + 1
+            if severe or counts[kind] <= _NOTICES_MAX:
+                why = f"message {entry}: {told[kind].format(call=call)}"
+                self.add(PROBLEM if severe else NOTICE, kind, log, why)
+        for kind, count in counts.items():
+            if count > _NOTICES_MAX and (kind != UNASKED or self._imported):
+                self.add(NOTICE, kind, log, f"{count - _NOTICES_MAX} more of this kind")
 
     def refers(self, log: str, line: int, names: list[str]) -> None:
         for name in names:
@@ -290,10 +298,11 @@ class _LogWatch:
             if not isinstance(message, dict):
                 continue
             if paired and self._waiting is not None:
-                self._waiting.feed(message)
+                calls = self._waiting.feed(message)
                 self._ids.append(entry.get("id", -1))
-            names = _blobs_of(message)
-            if names:
+            else:
+                calls = calls_of(message)
+            if calls.images and (names := blob_names(message)):
                 self._work.refers(self._log, line.number, names)
 
     def finish(self, fold: LogFold) -> None:
@@ -311,16 +320,3 @@ class _LogWatch:
 
 
 _TELL_BYTES: Final = 4 << 20
-
-
-def _blobs_of(message: Object) -> list[str] | None:
-    """Return the blobs a message names, with a quick no for one that has no image."""
-    for part in _any_parts(message):
-        kind = part.get("type")
-        if kind == "toolresult" or (kind == "image" and referred(part.get("data"))):
-            return blob_names(message)
-    return None
-
-
-def _any_parts(message: Object) -> Iterator[Object]:
-    yield from parts_of(message)

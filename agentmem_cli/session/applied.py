@@ -112,7 +112,7 @@ class Applied:
         if isinstance(change, ChangeRecord):
             change = change.change
         if type(change) is Push:
-            self._apply_push(change)
+            self.push_entries(change.entries)
         elif type(change) is Splice:
             self._apply_splice(change)
         elif type(change) is SetAside:
@@ -122,6 +122,27 @@ class Applied:
         else:
             assert type(change) is Reset
             self._apply_reset(change)
+
+    def push_entries(self, entries: tuple[Entry, ...]) -> None:
+        """Fold a push of *entries* in, as `apply` does.
+
+        Raises:
+            CannotApply: An id stands already. Nothing changed.
+        """
+        next_id = self.next_message
+        for entry in entries:
+            id_ = entry.id
+            if id_ < next_id and id_ in self._standing():
+                msg = f"the id {id_} stands already"
+                raise CannotApply(msg)
+            if id_ >= next_id:
+                next_id = id_ + 1
+        if len(entries) > 1:
+            _check_distinct(entries)
+        self.next_message = next_id
+        self._entries.extend(entries)
+        if self._ids is not None:
+            self._ids.update(entry.id for entry in entries)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Applied):
@@ -143,23 +164,6 @@ class Applied:
 
     def _saved_asides(self) -> dict[int, Aside]:
         return {id_: aside for id_, aside in self.asides.items() if aside.saved}
-
-    def _apply_push(self, change: Push) -> None:
-        entries = change.entries
-        next_id = self.next_message
-        for entry in entries:
-            id_ = entry.id
-            if id_ < next_id and id_ in self._standing():
-                msg = f"the id {id_} stands already"
-                raise CannotApply(msg)
-            if id_ >= next_id:
-                next_id = id_ + 1
-        if len(entries) > 1:
-            _check_distinct(entries)
-        self.next_message = next_id
-        self._entries.extend(entries)
-        if self._ids is not None:
-            self._ids.update(entry.id for entry in entries)
 
     def _apply_splice(self, change: Splice) -> None:
         from_, to, removed, with_ = change

@@ -78,6 +78,8 @@ def scan(log: Bytes, report: Callable[[Damage], None]) -> Iterator[Line]:
     """
     offset = 0
     size = log.size
+    # Why: a NamedTuple's own constructor is a Python function; this loop runs for every record.
+    made = tuple.__new__
     for number, line in enumerate(log.lines(), 1):
         after = offset + len(line)
         if after > size or line[-1] != _LINE_END:
@@ -91,7 +93,7 @@ def scan(log: Bytes, report: Callable[[Damage], None]) -> Iterator[Line]:
                 yield from _hard(line[:-1], number, offset, report, last=after == size)
         else:
             if type(fields) is dict:
-                yield Line(number, offset, len(line) - 1, fields)
+                yield made(Line, (number, offset, len(line) - 1, fields))
             else:
                 report(Damage(number, offset, len(line) - 1, NO_RECORD, _no_object(fields)))
         offset = after

@@ -48,22 +48,39 @@ class Calls(NamedTuple):
     answered: tuple[str, ...]
     only_results: bool
     """A user message that holds results and nothing else."""
+    images: bool
+    """It may hold images: an image part, or a result that could have one."""
+
+
+_NOTHING = Calls((), (), only_results=False, images=False)
 
 
 def calls_of(value: Object) -> Calls:
     """Return the call ids that the message *value* asks for and answers, in order."""
+    content = value.get("content")
+    if type(content) is not list:
+        return _NOTHING
     asked: list[str] = []
     answered: list[str] = []
-    others = False
-    for part in parts_of(value):
+    others = images = False
+    # Why: a verification comes here for every message, so plain ones must be quick.
+    for part in content:
+        if type(part) is not dict:
+            continue
         kind = part.get("type")
-        if kind == "toolcall":
+        if kind == "text":
+            others = True
+        elif kind == "toolcall":
             asked.append(call_id(part.get("id")) or "")
         elif kind == "toolresult":
             answered.append(call_id(part.get("call")) or "")
+            images = True
         else:
             others = True
-    return Calls(tuple(asked), tuple(answered), bool(answered) and not others)
+            images = images or kind == "image"
+    if not (asked or answered or images):
+        return _NOTHING
+    return Calls(tuple(asked), tuple(answered), bool(answered) and not others, images)
 
 
 def owes_nothing(value: Object) -> bool:
@@ -90,21 +107,22 @@ class Waiting:
         self._index = -1
         self._mergeable: Object | None = None
 
-    def feed(self, value: Object) -> None:
-        """Take the next message."""
+    def feed(self, value: Object) -> Calls:
+        """Take the next message; return what it asks for and answers."""
         self._index += 1
         role = value.get("role")
+        calls = calls_of(value)
         if role == "assistant":
-            self._reply(value)
+            self._reply(value, calls)
         elif role == "user":
             self._mergeable = None
-            calls = calls_of(value)
             for id_ in calls.answered:
                 self._answer(id_)
-            if not calls.only_results:
+            if self.open and not calls.only_results:
                 self.end()
-        elif role == "system":
+        else:
             self._mergeable = None
+        return calls
 
     def end(self) -> None:
         """Count every call that still waits as unanswered."""
@@ -112,13 +130,13 @@ class Waiting:
             self.problems.extend(Problem(UNANSWERED, index, id_) for id_, index in self.open)
             self.open.clear()
 
-    def _reply(self, value: Object) -> None:
+    def _reply(self, value: Object, calls: Calls) -> None:
         if self._mergeable is not None and _can_merge(self._mergeable, value):
             self.problems.append(Problem(MERGEABLE, self._index, None))
         self.end()
-        if not owes_nothing(value):
+        if calls.asked and not owes_nothing(value):
             index = self._index
-            self.open = [(id_, index) for id_ in calls_of(value).asked]
+            self.open = [(id_, index) for id_ in calls.asked]
         self._mergeable = value
 
     def _answer(self, id_: str) -> None:
@@ -193,8 +211,8 @@ def normalize(entries: Sequence[Entry], next_id: int) -> tuple[int, int, list[En
     (the later stop stands; the first's id, author and time stay). A result
     nobody asked for goes, and an entry left empty goes with it. A call that
     nothing answers gets an error result: in front of the user entry that
-    follows, else in an entry of its own by `Author.rig`. A system entry that
-    came while calls waited stands after the entries that answer them.
+    follows, else in an entry of its own by `Author.rig`, before system entries
+    that came while it waited. What `validate` finds nothing in stays as it is.
 
     Args:
         entries: The conversation's entries.
@@ -221,7 +239,6 @@ class _Mender:
     def __init__(self, next_id: int) -> None:
         self.next_id = next_id
         self.done: list[Entry] = []
-        self.late: list[Entry] = []
         self.open: list[tuple[str, str]] = []
 
     def run(self, entries: Sequence[Entry]) -> list[Entry]:
@@ -232,8 +249,6 @@ class _Mender:
                 self._reply(entry, value)
             elif role == "user":
                 self._user(entry, value)
-            elif role == "system" and self.open:
-                self.late.append(entry)
             else:
                 self.done.append(entry)
         self._close()
@@ -255,22 +270,24 @@ class _Mender:
             ]
 
     def _user(self, entry: Entry, value: Object) -> None:
-        kept: list[JSON] = []
-        others = False
-        for part in parts_of(value):
-            if part.get("type") != "toolresult":
-                others = True
-                kept.append(part)
-            elif self._answers(call_id(part.get("call")) or ""):
-                kept.append(part)
-        made_up = self._made_up() if others else []
-        if not kept and parts_of(value):
+        items = _items(value)
+        kept = [item for item in items if not self._is_unasked(item)]
+        made_up: list[JSON] = []
+        if not calls_of(value).only_results:
+            if _is_whole(value):
+                made_up = self._made_up()
+            else:
+                self._close()
+        if items and not kept:
             return
-        if made_up or len(kept) != len(parts_of(value)):
+        if made_up or len(kept) != len(items):
             entry = _same_made(entry, Message.of({**value, "content": [*made_up, *kept]}))
         self.done.append(entry)
-        if not self.open:
-            self._release()
+
+    def _is_unasked(self, item: JSON) -> bool:
+        if not isinstance(item, dict) or item.get("type") != "toolresult":
+            return False
+        return not self._answers(call_id(item.get("call")) or "")
 
     def _answers(self, id_: str) -> bool:
         for place, (waiting, _) in enumerate(self.open):
@@ -290,13 +307,11 @@ class _Mender:
         results = self._made_up()
         if results:
             message = Message.of({"role": "user", "content": results})
-            self.done.append(Entry(self.next_id, message, Author.rig()))
+            at = len(self.done)
+            while at and self.done[at - 1].stored.role == "system":
+                at -= 1
+            self.done.insert(at, Entry(self.next_id, message, Author.rig()))
             self.next_id += 1
-        self._release()
-
-    def _release(self) -> None:
-        self.done.extend(self.late)
-        self.late = []
 
 
 def _same_made(entry: Entry, message: Message) -> Entry:
@@ -312,11 +327,24 @@ def _can_merge(one: Object, other: Object) -> bool:
         return False
     if owes_nothing(one) or owes_nothing(other) or calls_of(one).asked:
         return False
+    if not (_is_whole(one) and _is_whole(other)):
+        return False
     return one.get("origin") == other.get("origin")
 
 
+def _is_whole(value: Object) -> bool:
+    """Whether the content is of a known kind, so that it can be put into another."""
+    return isinstance(value.get("content"), list | str)
+
+
+def _items(value: Object) -> list[JSON]:
+    """Return the content's items, those that are no parts too; a string is one text part."""
+    content = value.get("content")
+    return content if isinstance(content, list) else [*parts_of(value)]
+
+
 def _merged(one: Object, other: Object) -> Object:
-    content: list[JSON] = [*parts_of(one), *parts_of(other)]
+    content: list[JSON] = [*_items(one), *_items(other)]
     merged: Object = {**one, "content": content}
     if "stop" in other:
         merged["stop"] = other["stop"]

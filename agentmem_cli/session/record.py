@@ -6,7 +6,7 @@ record's own, without spaces; they are read in any order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from agentmem_cli.limits import U64_MAX
@@ -22,7 +22,7 @@ from agentmem_cli.session.change import (
     Splice,
     State,
 )
-from agentmem_cli.session.codec import dumps
+from agentmem_cli.session.codec import dumps, loads
 from agentmem_cli.session.entry import Entry
 from agentmem_cli.session.message import Message
 
@@ -67,6 +67,8 @@ class Header:
     """The agent that spawned this one."""
     rewrites: tuple[Rewritten, ...] = ()
     """Who replaced its past and when, oldest first."""
+    extra: Object = field(default_factory=dict)
+    """Fields this version does not know, kept."""
 
 
 class Rewritten(NamedTuple):
@@ -106,6 +108,7 @@ def encode_header(stamp: Stamp, header: Header) -> bytes:
             {"t": at} if by is None else {"t": at, "by": by.to_value()}
             for at, by in header.rewrites
         ]
+    own.update(header.extra)
     return _line(stamp, None, "header", b"," + dumps(own)[1:-1])
 
 
@@ -143,6 +146,8 @@ def encode_entries(entries: Iterable[Entry], written: int | None) -> bytes:
 def encode_entry(entry: Entry, written: int | None) -> bytes:
     """Return one entry's JSON; a made time equal to *written* (ms) is left out."""
     raw = entry.stored.raw
+    if b"\n" in raw:
+        raw = dumps(loads(raw))  # Why: JSON handed in may be spread over lines; a record may not.
     author = b"" if entry.author is None else b',"author":' + dumps(entry.author.to_value())
     made = b"" if entry.made in (None, written) else b',"made":%d' % entry.made
     extra = entry.extra
@@ -166,7 +171,11 @@ def decode_header(fields: Object) -> Header:
     if parent is not None and not isinstance(parent, str):
         msg = "a header's parent is an agent's id"
         raise BadRecord(msg)
-    return Header(log, lineage, parent, tuple(_rewrite(item) for item in _array(rewrites)))
+    extra = {key: item for key, item in fields.items() if key not in _HEADER}
+    return Header(log, lineage, parent, tuple(map(_rewrite, _array(rewrites))), extra)
+
+
+_HEADER = frozenset({"seq", "n", "t", "type", "format", "log", "lineage", "parent", "rewrites"})
 
 
 def decode_change(
@@ -187,7 +196,7 @@ def decode_change(
     """
     kind = fields.get("type")
     if kind == "push":
-        return Push(_entries(fields.get("entries"), written, source, offset, length))
+        return Push(decode_entries(fields, written, source, offset, length))
     if kind == "splice":
         return _splice(fields, written, source, offset, length)
     if kind == "halt":
@@ -202,6 +211,13 @@ def decode_change(
         return Reset(_reset(fields.get("state"), written, source, offset, length))
     msg = f"a record of the unknown type {kind!r}"
     raise BadRecord(msg)
+
+
+def decode_entries(
+    fields: Object, written: int, source: Source | None, offset: int, length: int
+) -> tuple[Entry, ...]:
+    """Read the entries of a push, as `decode_change` does."""
+    return _entries(fields.get("entries"), written, source, offset, length)
 
 
 def decode_by(fields: Object) -> Author | None:
@@ -266,16 +282,33 @@ def _entries(
         if type(message) is not dict or type(id_) is not int or not 0 <= id_ < U64_MAX:
             msg = "an entry has a message (an object) and an id (a number)"
             raise BadRecord(msg)
+        if author is not None and source is not None and not is_plain(author):
+            author = source.entry(offset, length, index)[1]["author"]
         who = None if author is None else _author(author)
         at = value.get("made", written)
         if type(at) is not int:
             msg = "an entry's made time is a number"
             raise BadRecord(msg)
         if source is None:
-            made.append(Entry(id_, Message.of(message), who, at))
+            more = {key: item for key, item in value.items() if key not in _ENTRY}
+            made.append(Entry(id_, Message.of(message), who, at).with_extra(more))
         else:
             made.append(Entry(id_, None, who, at, source, offset, length, index))
     return tuple(made)
+
+
+def is_plain(author: JSON) -> bool:
+    """Whether an author holds strings only, which no way of decoding changes."""
+    if type(author) is not dict:
+        return False
+    return all(type(item) is str or _is_texts(item) for item in author.values())
+
+
+def _is_texts(item: JSON) -> bool:
+    return type(item) is dict and all(type(text) is str for text in item.values())
+
+
+_ENTRY = frozenset({"message", "author", "id", "made"})
 
 
 def _author(value: JSON) -> Author:
