@@ -248,16 +248,21 @@ class DirBatch:
         """Drop what is staged and not made. Quiet: nothing here can spoil the session."""
         for target in self._targets.values():
             target.spool.drop()
-        for path in self._parts:
-            folders, name = split(path)
-            with contextlib.suppress(OSError), self._root.walk(folders) as folder:
-                folder.discard(name)
-        self._lock.live.difference_update(split(path)[1] for path in self._parts)
-        self._parts.clear()
+        try:
+            for path in self._parts:
+                folders, name = split(path)
+                with contextlib.suppress(OSError), self._root.walk(folders) as folder:
+                    folder.discard(name)
+        finally:
+            self._let_go()  # whatever is left is swept by the next batch
         for folders in reversed(self._made):
             with contextlib.suppress(OSError), self._root.walk(folders[:-1]) as folder:
                 folder.remove_folder(folders[-1])
         self._made.clear()
+
+    def _let_go(self) -> None:
+        self._lock.live.difference_update(split(path)[1] for path in self._parts)
+        self._parts.clear()
 
     def sweep(self) -> None:
         """Remove part files that a crash left; only ours, never one in use."""
@@ -339,7 +344,7 @@ class DirBatch:
         if undone:
             redo.forget(self._root)
         else:
-            self._parts.clear()  # the redo file stands and needs them
+            self._let_go()  # the redo file stands and needs the parts
             error.add_note("the change was begun; the next command on this session finishes it")
 
     def _step(self, target: _Target) -> redo.Step:

@@ -114,12 +114,13 @@ class Folder(Place):
             self.discard(name)
             raise
 
-    def add(self, name: str, data: bytes | bytearray) -> None:
-        """Put *data* at the end of the file *name*, made where missing; not synced.
+    def add(self, name: str, data: bytes | bytearray, *, new: bool) -> None:
+        """Put *data* at the end of the file *name*, which is made if *new*; not synced.
 
         Only for files that nobody reads yet: a failure leaves a part of *data*.
         """
-        with self.opened(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND) as descriptor:
+        making = os.O_CREAT | os.O_EXCL if new else 0
+        with self.opened(name, os.O_WRONLY | os.O_APPEND | making) as descriptor:
             write_whole(descriptor, data)
 
     def sync_contents(self, name: str) -> None:

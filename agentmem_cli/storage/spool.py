@@ -84,11 +84,12 @@ class Spool:
         """Move what is in memory to the part file, which is made if need be."""
         if self.part and not self._buffer:
             return
-        if not self.part:
+        new = not self.part
+        if new:
             self.part = beside(self.target, staged_name(token()))
             self._stage.part_made(self.part)
         with self._stage.folder(self.part) as folder:
-            folder.add(split(self.part)[1], self._buffer)
+            folder.add(split(self.part)[1], self._buffer, new=new)
         self._digest.update(self._buffer)
         self._stage.waiting_bytes -= len(self._buffer)
         self._buffer = bytearray()
