@@ -142,7 +142,7 @@ def read_lines(
 def _whole(piece: bytes) -> Object | None:
     """Decode a line that is as it should be; None: `mend` has to look at it."""
     try:
-        value = loads(piece) if _LONG_NUMBER in piece.translate(_DIGITS) else loads_fast(piece)
+        value = loads(piece) if _has_long_number(piece) else loads_fast(piece)
     except ValueError:
         return None
     if type(value) is not dict:
@@ -152,6 +152,17 @@ def _whole(piece: bytes) -> Object | None:
     return value
 
 
+def _has_long_number(piece: bytes) -> bool:
+    if len(piece) <= CHUNK_BYTES:
+        return _LONG_NUMBER in piece.translate(_DIGITS)
+    # Why in windows: a line can be as large as an image, and a copy of it is no help.
+    overlap = len(_LONG_NUMBER) - 1
+    return any(
+        _LONG_NUMBER in piece[start : start + CHUNK_BYTES + overlap].translate(_DIGITS)
+        for start in range(0, len(piece), CHUNK_BYTES)
+    )
+
+
 def _pieces(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
     """Yield the lines without their ends, and whether each had one."""
     carried: list[bytes] = []
@@ -159,10 +170,12 @@ def _pieces(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
         pieces = chunk.split(b"\n")
         if len(pieces) > 1:
             carried.append(pieces[0])
-            yield b"".join(carried), True
+            whole = b"".join(carried)
+            carried.clear()
+            yield whole, True
+            del whole
             for piece in pieces[1:-1]:
                 yield piece, True
-            carried = []
         carried.append(pieces[-1])
     rest = b"".join(carried)
     if rest:

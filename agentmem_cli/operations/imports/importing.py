@@ -300,16 +300,20 @@ def _known_report(
     sources: Sequence[SourceIn], store: Store, transcript: Transcript, path: Path
 ) -> Report:
     """Return the report of sources that hold, byte for byte, what was read of them earlier."""
-    headers = [source.old.header for source in sources if source.old is not None]
+    maps = [source.old for source in sources if source.old is not None]
+    headers = [old.header for old in maps]
+    messages, asides, values = (
+        sum(each) for each in zip(*(old.counts() for old in maps), strict=True)
+    )
     return Report(
         source=transcript.streams[0].path,
         kind=transcript.kind,
         session=path.name,
         path=path,
         lines=sum(header.lines for header in headers),
-        messages=0,
-        asides=0,
-        values=0,
+        messages=messages,
+        asides=asides,
+        values=values,
         agents=len(store.logs()),
         new=0,
         edited=0,

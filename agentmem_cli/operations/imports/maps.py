@@ -108,6 +108,15 @@ class OldMap:
             hint = "Import with --again as a new session, or restore the file."
             raise DamageError(msg, hint=hint) from None
 
+    def counts(self) -> tuple[int, int, int]:
+        """Return how many messages, asides and saved values it holds."""
+        # Why by text: a quote inside a string is escaped, so these stand between fields only.
+        fields = (b'","id":', b'","aside":', b'","key":')
+        messages, asides, values = (
+            sum(each in line for line in self._lines[1:]) for each in fields
+        )
+        return messages, asides, values
+
     def known(self) -> Iterator[Known]:
         """Yield what was imported, in the source's order.
 

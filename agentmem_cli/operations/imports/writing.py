@@ -152,6 +152,7 @@ class Importing:
         if isinstance(item, Said):
             body = dumps(item.message)
             if b'"image"' in body:
+                del body
                 for part in image_parts(item.message):
                     self._store_image(part)
                 body = dumps(item.message)

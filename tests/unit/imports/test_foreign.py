@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agentmem_cli.errors import AgentMemError
+from agentmem_cli.limits import CHUNK_BYTES
 from agentmem_cli.operations.imports.adapter import FLAWS_MAX, Tally
 from agentmem_cli.operations.imports.foreign import ForeignFile, read_lines
 from agentmem_cli.operations.imports.mending import DEPTH_MAX, depth
@@ -206,6 +207,16 @@ def test_what_the_fast_decoder_would_lose_is_exact(text: bytes) -> None:
     found = list(read_lines([b'{"a":' + text + b"}\n"], is_message, tally))
 
     assert [dumps(line.value) for line in found] == [b'{"a":' + text + b"}"]
+
+
+def test_a_long_number_far_inside_a_huge_line_is_exact() -> None:
+    number = b"340282366920938463463374607431768211456"
+    for padding in (CHUNK_BYTES - 30, CHUNK_BYTES - 20, 3 * CHUNK_BYTES):
+        text = b'{"a":"' + b"x" * padding + b'","b":' + number + b"}"
+
+        (found,) = read_lines([text], is_message, Tally())
+
+        assert found.value["b"] == int(number)
 
 
 def test_beyond_a_bound_flaws_are_only_counted() -> None:

@@ -52,6 +52,7 @@ def test_importing_again_adds_nothing_and_touches_nothing(source: Path, root: Pa
 
     assert report.nothing_new
     assert report.known == 5
+    assert (report.messages, report.asides, report.values) == (2, 1, 2)
     assert tree_of(root) == before
 
 
