@@ -289,7 +289,7 @@ def _result_lines(part: Result, columns: int, *, full: bool) -> Iterator[str]:
 
 
 def _folded(text: str, columns: int, *, full: bool) -> Iterator[str]:
-    lines = text.split("\n")
+    lines = text.expandtabs(4).split("\n")
     if full or len(lines) <= _FOLD_LINES + 1:
         yield from lines if full else (cell(line, columns) for line in lines)
         return
