@@ -12,6 +12,7 @@ from __future__ import annotations
 import codecs
 import hashlib
 import os
+import re
 import stat
 from typing import TYPE_CHECKING, Final
 
@@ -41,8 +42,11 @@ _MARKS: Final = (
 _DIGITS: Final = bytes(48 if 48 <= byte <= 57 else 32 for byte in range(256))  # noqa: PLR2004
 """Turns every digit into a zero and everything else into a blank."""
 
-_LONG_NUMBER: Final = b"0" * 19
-"""What the fast decoder may round: an integer beyond 64 bits. (In a string it costs time.)"""
+_LONG_RUN: Final = b"0" * 19
+"""What an integer beyond 64 bits has at least, with every digit a zero."""
+
+_LONG_NUMBER = re.compile(rb"(?<![0-9.])[0-9]{19}")
+"""What the fast decoder may round: an integer beyond 64 bits. A fraction it reads exactly."""
 
 
 class ForeignFile:
@@ -153,14 +157,15 @@ def _whole(piece: bytes) -> Object | None:
 
 
 def _has_long_number(piece: bytes) -> bool:
+    """Whether an integer beyond 64 bits can be in *piece*; one in a string costs time only."""
     if len(piece) <= CHUNK_BYTES:
-        return _LONG_NUMBER in piece.translate(_DIGITS)
-    # Why in windows: a line can be as large as an image, and a copy of it is no help.
-    overlap = len(_LONG_NUMBER) - 1
-    return any(
-        _LONG_NUMBER in piece[start : start + CHUNK_BYTES + overlap].translate(_DIGITS)
-        for start in range(0, len(piece), CHUNK_BYTES)
-    )
+        found = _LONG_RUN in piece.translate(_DIGITS)
+    else:
+        # Why in windows: a line can be as large as an image, and a copy of it is no help.
+        size = CHUNK_BYTES + len(_LONG_RUN)
+        starts = range(0, len(piece), CHUNK_BYTES)
+        found = any(_LONG_RUN in piece[at : at + size].translate(_DIGITS) for at in starts)
+    return found and _LONG_NUMBER.search(piece) is not None
 
 
 def _pieces(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
