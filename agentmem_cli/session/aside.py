@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from agentmem_cli.session.author import Author
+from agentmem_cli.session.codec import same
 
 if TYPE_CHECKING:
     from agentmem_cli.session.codec import JSON, Object
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 _KNOWN = ("kind", "after", "author", "value", "saved")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Aside:
     """A side record, standing after an entry.
 
@@ -54,6 +55,13 @@ class Aside:
             value.get("saved") is not False,
             {key: item for key, item in value.items() if key not in _KNOWN},
         )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Aside):
+            return NotImplemented
+        return same(self.to_value(), other.to_value())
+
+    __hash__ = None  # type: ignore[assignment]
 
     def to_value(self) -> Object:
         """Return its JSON: a null value, a missing place and ``saved`` when true are left out."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from agentmem_cli.session.codec import same
+
 if TYPE_CHECKING:
     from agentmem_cli.session.codec import JSON, Object
 
 _KNOWN = ("kind", "from", "request", "title")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Author:
     """Who wrote something. Absent where the user typed or the model replied.
 
@@ -74,6 +76,13 @@ class Author:
             plugin = self.kind.get("plugin")
             return plugin if isinstance(plugin, str) else "unknown"
         return self.kind if isinstance(self.kind, str) else "unknown"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Author):
+            return NotImplemented
+        return same(self.to_value(), other.to_value())
+
+    __hash__ = None  # type: ignore[assignment]
 
     def to_value(self) -> Object:
         """Return its JSON, absent fields left out."""

@@ -122,11 +122,18 @@ class Entry:
 
     def with_message(self, message: Message) -> Entry:
         """Return this entry with its *message* in another form; the time stays."""
-        return Entry(self.id, message, self.author, self.made)
+        return Entry(self.id, message, self.author, self.made).with_extra(self.extra)
 
     def edited(self, message: Message) -> Entry:
         """Return this entry with another *message*; id and author stay, the time is open."""
-        return Entry(self.id, message, self.author)
+        return Entry(self.id, message, self.author).with_extra(self.extra)
+
+    def with_extra(self, extra: Object) -> Entry:
+        """Return this entry, which lies in no log, with fields this version does not know."""
+        if not extra:
+            return self
+        assert self._message is not None
+        return _EntryWithMore(self.id, self._message, self.author, self.made, extra)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Entry):
@@ -149,6 +156,31 @@ class Entry:
 
     def __repr__(self) -> str:
         return f"Entry({self.id}, {self.stored!r})"
+
+
+class _EntryWithMore(Entry):
+    """An entry with fields that this version does not know."""
+
+    __slots__ = ("_extra",)
+
+    def __init__(
+        self,
+        id_: int,
+        message: Message,
+        author: Author | None,
+        made: int | None,
+        extra: Object,
+    ) -> None:
+        super().__init__(id_, message, author, made)
+        self._extra = extra
+
+    @property
+    def extra(self) -> Object:
+        return self._extra
+
+    def copy(self, made: int | None) -> Entry:
+        assert self._message is not None
+        return _EntryWithMore(self.id, self._message, self.author, made, self._extra)
 
 
 _KNOWN = frozenset({"message", "author", "id", "made"})

@@ -152,10 +152,13 @@ def load_images(message: Message, files: BlobFiles) -> Message:
     return restored
 
 
-def put_back(message: Message, files: BlobFiles) -> tuple[Message, list[Exception]]:
+def put_back(
+    message: Message, files: BlobFiles, *, keep_lost: bool = False
+) -> tuple[Message, list[Exception]]:
     """Return *message* with its blobs' data put back, and what could not be.
 
-    A lost image's data becomes ``{"type": "unknown"}``.
+    A lost image's data becomes ``{"type": "unknown"}``, or with *keep_lost*
+    stays the reference that it is.
     """
     if REFERENCE.encode() not in message.raw:
         return message, []
@@ -173,7 +176,8 @@ def put_back(message: Message, files: BlobFiles) -> tuple[Message, list[Exceptio
             data = get_blob(files, name)
         except (OSError, ValueError) as error:
             failures.append(error)
-            part["data"] = {"type": "unknown"}
+            if not keep_lost:
+                part["data"] = {"type": "unknown"}
         else:
             part["data"] = {"type": "base64", "value": base64.b64encode(data).decode()}
     return (Message.of(value) if changed else message), failures

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from agentmem_cli import errors
 from agentmem_cli.session.change import ChangeRecord
 from agentmem_cli.session.clock import fresh_lineage, now_ms
-from agentmem_cli.session.codec import same
+from agentmem_cli.session.codec import dumps, loads, same
 from agentmem_cli.session.fold import Cut, LogFold
 from agentmem_cli.session.lines import scan
 from agentmem_cli.session.pairing import Waiting
 from agentmem_cli.session.reader import fold_log, open_log, read_session
 from agentmem_cli.session.record import (
     CHANGES,
-    Header,
+    SESSION,
     LogRecord,
     Retired,
     Saved,
@@ -22,14 +23,16 @@ from agentmem_cli.session.record import (
     encode_header,
 )
 from agentmem_cli.session.session import Session, TornTail, standing_agents
+from agentmem_cli.session.source import LogSource
 from agentmem_cli.session.stamp import Stamp
+from agentmem_cli.session.storing import stored_records
 from agentmem_cli.session.writer import (
     Encoder,
     LogEnd,
-    changing,
+    changes_of,
     fold_end,
     last_n,
-    stored_records,
+    to_save,
     write_lines,
 )
 
@@ -73,13 +76,11 @@ class Writer:
             errors.SessionError: A log does not read. Nothing was written.
             errors.Busy: The lock was not free in time.
         """
-        from agentmem_cli.storage.store import batch_of
-
         writer = cls(store)
         repairs: list[TornTail] = []
         # Why: once without the lock, so that damage is found before anything is written.
         session = read_session(store)
-        with batch_of(store) as batch:
+        with changes_of(store, SESSION) as batch:
             for log in store.logs():
                 _, end, tail = fold_end(store, log)
                 if end.size != end.keep:
@@ -124,15 +125,19 @@ class Writer:
             self._parents[log] = parent
 
     def save(self, log: str, conversation: Conversation) -> None:
-        """Log a conversation's unsaved changes, which are then saved."""
-        if not self.is_live() or not conversation.unsaved:
+        """Log a conversation's unsaved changes, which are then saved.
+
+        A log without changes takes any conversation, as it does in
+        `agentmem_cli.session.writer.save`.
+        """
+        if not self.is_live():
             return
-        end = self._ends.get(log)
-        if end is not None and end.changes and not conversation.continues(end.lineage, end.changes):
-            self._failure = errors.Changed(log)
+        try:
+            records = to_save(self._ends.get(log) or LogEnd(log), conversation)
+        except errors.Changed as error:
+            self._failure = error
             return
-        records = list(conversation.unsaved)
-        if self._write(log, records):
+        if records and self._write(log, records):
             conversation.take_unsaved()
             conversation.lineage = self._ends[log].lineage
             conversation.changes = self._ends[log].changes
@@ -142,7 +147,8 @@ class Writer:
         end = self._ends.get(log)
         before = None if end is None else end.saved.get(key)
         if self.is_live() and not same(before, value) and self._write(log, [Saved(key, value)]):
-            self._ends[log].saved[key] = value
+            # Why: a copy, since a caller may go on changing what it handed in.
+            self._ends[log].saved[key] = loads(dumps(value))
 
     def retire(self, log: str) -> None:
         """Log that the agent is gone for good; nothing where it has no log."""
@@ -161,18 +167,14 @@ class Writer:
             Whether there was a place at rest to fork from.
 
         Raises:
-            errors.SessionError: The source does not read.
-            errors.ConflictError: The target is there already.
+            errors.SessionError: The source does not read; logging goes on.
+            errors.ConflictError: The target is there already; logging goes on.
+            FileNotFoundError: There is no such source; logging goes on.
         """
         if not self.is_live():
             return False
         assert self._store is not None
-        try:
-            return self._fork(self._store, source, target, through)
-        except (errors.AgentMemError, OSError) as error:
-            if not isinstance(error, errors.ConflictError):
-                self._failure = error
-            raise
+        return self._fork(self._store, source, target, through)
 
     def flush(self) -> None:
         """Return when everything is on the disk, which it is; raise what ended logging.
@@ -185,12 +187,10 @@ class Writer:
             raise self._failure
 
     def _write(self, log: str, records: Sequence[LogRecord]) -> bool:
-        from agentmem_cli.storage.store import batch_of
-
         assert self._store is not None
         end = self._ends.get(log) or LogEnd(log)
         try:
-            with changing(log), batch_of(self._store) as batch:
+            with changes_of(self._store, log) as batch:
                 first = max(last_n(self._store), end.n) + 1
                 encoder = Encoder(end, first, self._parents.get(log))
                 for record in stored_records(records, batch):
@@ -217,17 +217,23 @@ class Writer:
         return True
 
     def _fork(self, store: Store, source: str, target: str, through: int | None) -> bool:
-        from agentmem_cli.storage.store import batch_of
-
-        if target in store.logs():
-            msg = f"log {target!r} is there already"
-            raise errors.ConflictError(msg)
-        place = rest_place(store, source, through)
-        if place is None:
-            return False
-        with changing(target), batch_of(store) as batch:
-            data = forked_bytes(store, source, target, place.end)
-            batch.append_log(target, 0, data)
+        ready = False
+        try:
+            with changes_of(store, target) as batch:
+                if target in store.logs():
+                    msg = f"log {target!r} is there already"
+                    raise errors.ConflictError(msg)
+                # Why: under the lock, so that the source is not replaced between the two.
+                place = rest_place(store, source, through)
+                if place is None:
+                    return False
+                data = forked_bytes(store, source, target, place.end)
+                batch.append_log(target, 0, data)
+                ready = True
+        except (errors.AgentMemError, OSError) as error:
+            if ready:
+                self._failure = error
+            raise
         fold = fold_log(store, target)
         self._ends[target] = LogEnd.of(fold, target, fold.source.log.size)
         self._written = True
@@ -321,10 +327,10 @@ def forked_bytes(store: Store, source: str, target: str, end: int) -> bytes:
 
     first = next(iter(scan(opened, refuse)), None)
     assert first is not None
-    header = decode_header(first.fields)
+    header = decode_header(LogSource(opened, store).exact(first.offset, first.length))
     n, t = first.fields["n"], first.fields["t"]
     assert isinstance(n, int)
     assert isinstance(t, int)
-    made = Header(target, fresh_lineage(), header.parent, header.rewrites)
+    made = replace(header, log=target, lineage=fresh_lineage())
     begin = first.offset + first.length + 1
     return encode_header(Stamp(n, 0, t), made) + opened.read_at(begin, end - begin)

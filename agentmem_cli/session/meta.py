@@ -5,6 +5,7 @@ Source: DESIGN.md, "Meta".
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from agentmem_cli.limits import META_BYTES_MAX, TITLE_CHARACTERS_MAX
@@ -132,9 +133,16 @@ def title_of(text: str) -> str:
     Runs of white space become one space; where it was cut, the last
     character is an ellipsis.
     """
+    words: list[str] = []
+    length = -1
     # Why: a title needs the text's beginning only, and a text may have megabytes.
-    line = " ".join(text[: TITLE_CHARACTERS_MAX * 40].split())
-    if len(line) <= TITLE_CHARACTERS_MAX:
+    for word in re.finditer(r"\S+", text):
+        words.append(text[word.start() : min(word.end(), word.start() + TITLE_CHARACTERS_MAX + 1)])
+        length += 1 + len(words[-1])
+        if length > TITLE_CHARACTERS_MAX:
+            break
+    line = " ".join(words)
+    if length <= TITLE_CHARACTERS_MAX:
         return line
     return line[: TITLE_CHARACTERS_MAX - 1].rstrip() + "…"
 
@@ -184,10 +192,12 @@ def _where(data: bytes, error: ValueError) -> str:
         return f"{len(data)} bytes, none of them JSON (NULs or nothing)"
     text = data.decode("utf-8", "surrogateescape")
     try:
-        _, end = scan_text(text, len(text) - len(text.lstrip(" \t\r\n")))
+        value, end = scan_text(text, len(text) - len(text.lstrip(" \t\r\n")))
     except ValueError:
         return f"{len(data)} bytes, not JSON: {error}"
     after = len(text[:end].encode("utf-8", "surrogateescape"))
-    if after == len(data):
+    if not data[after:].strip():
+        if isinstance(value, dict):
+            return f"{len(data)} bytes, not JSON: {error}"
         return "JSON, but no object"
     return f"the valid document ends at byte {after}, {len(data) - after} bytes follow it"

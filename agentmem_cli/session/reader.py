@@ -17,6 +17,7 @@ from agentmem_cli.session.record import (
     decode_by,
     decode_change,
     decode_saved,
+    is_plain,
 )
 from agentmem_cli.session.session import (
     LostImage,
@@ -136,7 +137,7 @@ def record_of(line: Line, source: LogSource) -> tuple[Stamp, LogRecord]:
     elif kind == "retired":
         record = Retired()
     else:
-        if kind in ("aside", "reset"):
+        if kind in ("aside", "reset") or ("by" in fields and not is_plain(fields["by"])):
             fields = source.exact(line.offset, line.length)
         change = decode_change(fields, t, source, line.offset, line.length)
         record = ChangeRecord(change, decode_by(fields), t)

@@ -10,17 +10,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from agentmem_cli import errors
-from agentmem_cli.session.change import ChangeRecord, Push, Reset, Splice, State
+from agentmem_cli.session.change import ChangeRecord, Reset, State
 from agentmem_cli.session.clock import fresh_lineage, now_ms
+from agentmem_cli.session.codec import same
 from agentmem_cli.session.conversation import BEGUN
 from agentmem_cli.session.fold import LogFold
 from agentmem_cli.session.heads import read_head
-from agentmem_cli.session.images import BLOB_FOLDER, blob_names, get_blob, store_images
 from agentmem_cli.session.reader import HeldFiles, fold_log
 from agentmem_cli.session.record import Header, LogRecord, encode_header, encode_record
 from agentmem_cli.session.session import TornTail
 from agentmem_cli.session.source import LogSource
 from agentmem_cli.session.stamp import Stamp
+from agentmem_cli.session.storing import stored_records
 from agentmem_cli.storage.logfile import BytesLog
 
 if TYPE_CHECKING:
@@ -28,10 +29,7 @@ if TYPE_CHECKING:
 
     from agentmem_cli.session.codec import JSON
     from agentmem_cli.session.conversation import Conversation
-    from agentmem_cli.session.entry import Entry
-    from agentmem_cli.session.images import BlobFiles
-    from agentmem_cli.session.message import Message
-    from agentmem_cli.session.session import Session
+    from agentmem_cli.session.session import SavedAgent, Session
     from agentmem_cli.storage.store import AsyncStore, Batch, Store
 
 RECOVERED = "recovered/"
@@ -45,6 +43,15 @@ def changing(log: str) -> Iterator[None]:
         yield
     except errors.LogChanged as error:
         raise errors.Changed(error.log or log) from error
+
+
+@contextmanager
+def changes_of(store: Store, log: str) -> Iterator[Batch]:
+    """Make changes of *store* together, as `batch_of` does; see `changing`."""
+    from agentmem_cli.storage.store import batch_of
+
+    with changing(log), batch_of(store) as batch:
+        yield batch
 
 
 @dataclass(slots=True)
@@ -139,51 +146,6 @@ def write_lines(batch: Batch, end: LogEnd, lines: Sequence[bytes], read: bytes) 
     return TornTail(end.log, end.keep, end.size - end.keep, name)
 
 
-def stored_records(records: Sequence[LogRecord], files: BlobFiles) -> list[LogRecord]:
-    """Return *records* with the images of pushes and splices kept as blobs of *files*."""
-    return [_stored(record, files) for record in records]
-
-
-def _stored(record: LogRecord, files: BlobFiles) -> LogRecord:
-    if not isinstance(record, ChangeRecord):
-        return record
-    change = record.change
-    if isinstance(change, Push):
-        return record._replace(change=Push(_stored_entries(change.entries, files)))
-    if isinstance(change, Splice):
-        return record._replace(change=change._replace(with_=_stored_entries(change.with_, files)))
-    return record
-
-
-def _stored_entries(entries: tuple[Entry, ...], files: BlobFiles) -> tuple[Entry, ...]:
-    return tuple(_stored_entry(entry, files) for entry in entries)
-
-
-def _stored_entry(entry: Entry, files: BlobFiles) -> Entry:
-    stored = entry.stored
-    if b'"image"' not in stored.raw:
-        return entry
-    if entry.blob_files is not None:
-        _carry_blobs(stored, entry.blob_files, files)
-    message = store_images(stored, files)
-    return entry if message is stored else entry.with_message(message)
-
-
-def _carry_blobs(message: Message, source: BlobFiles, target: BlobFiles) -> None:
-    """Copy the blobs that *message* names; a lost one stays named, and lost."""
-    for name in blob_names(message.value):
-        try:
-            data = get_blob(source, name)
-        except (OSError, ValueError):
-            continue
-        try:
-            there = target.read_file(BLOB_FOLDER + name) == data
-        except FileNotFoundError:
-            there = False
-        if not there:
-            target.write_file(BLOB_FOLDER + name, data)
-
-
 def last_n(store: Store) -> int:
     """Return the greatest ``n`` of all logs' last records; -1 without any."""
     stamps = (read_head(store, log).last for log in store.logs())
@@ -251,10 +213,8 @@ def append_records(
         errors.Busy: The lock was not free in time.
         OSError: Nothing was written.
     """
-    from agentmem_cli.storage.store import batch_of
-
     t = now_ms() if at is None else at
-    with changing(log), batch_of(store) as batch:
+    with changes_of(store, log) as batch:
         fold, end, tail = fold_end(store, log)
         records = stored_records(make(fold), batch)
         first = max(last_n(store), end.n) + 1
@@ -277,11 +237,9 @@ def save(store: Store, log: str, conversation: Conversation) -> None:
         errors.SessionError: The log does not read.
         OSError: Nothing was written, and the changes are still unsaved.
     """
-    from agentmem_cli.storage.store import batch_of
-
-    with changing(log), batch_of(store) as batch:
+    with changes_of(store, log) as batch:
         _, end, tail = fold_end(store, log)
-        records = stored_records(_to_save(end, conversation), batch)
+        records = stored_records(to_save(end, conversation), batch)
         if not records:
             return
         encoder = Encoder(end, end.n + 1)
@@ -307,7 +265,7 @@ async def save_async(store: AsyncStore, log: str, conversation: Conversation) ->
     held = HeldFiles(blobs)
     fold = LogFold(log, LogSource(BytesLog(data), held), strict=True).run() if data else None
     end = LogEnd.of(fold, log, len(data))
-    records = stored_records(_to_save(end, conversation), held)
+    records = stored_records(to_save(end, conversation), held)
     if not records:
         return
     encoder = Encoder(end, end.n + 1)
@@ -328,7 +286,12 @@ async def save_async(store: AsyncStore, log: str, conversation: Conversation) ->
     _saved(conversation, encoder.lineage, end.changes + len(records))
 
 
-def _to_save(end: LogEnd, conversation: Conversation) -> list[LogRecord]:
+def to_save(end: LogEnd, conversation: Conversation) -> list[LogRecord]:
+    """Return the records that bring a log up to *conversation*.
+
+    Raises:
+        errors.Changed: The log holds changes that it does not continue.
+    """
     if end.changes:
         if not conversation.continues(end.lineage, end.changes):
             raise errors.Changed(end.log)
@@ -355,13 +318,11 @@ def _saved(conversation: Conversation, lineage: int, changes: int) -> None:
 def save_session(store: Store, session: Session) -> None:
     """Append every agent's unsaved changes and changed values together; see `Session.save`."""
     from agentmem_cli.session.record import SESSION, Saved
-    from agentmem_cli.storage.store import batch_of
 
     done: list[tuple[Conversation, int, int]] = []
-    with changing(SESSION), batch_of(store) as batch:
+    with changes_of(store, SESSION) as batch:
         next_n = last_n(store) + 1
-        # Why: a spawned agent's log is written before its parent's.
-        agents = sorted(session.agents, key=lambda agent: agent.parent is None)
+        agents = sorted(session.agents, key=_depth_of(session), reverse=True)
         parts: list[tuple[str, str | None, dict[str, JSON], Conversation | None]] = [
             (agent.id, agent.parent, dict(agent.saved), agent.conversation) for agent in agents
         ]
@@ -370,9 +331,9 @@ def save_session(store: Store, session: Session) -> None:
             _, end, tail = fold_end(store, log)
             records: list[LogRecord] = []
             for key in {**end.saved, **saved}:
-                if end.saved.get(key) != saved.get(key):
+                if not same(end.saved.get(key), saved.get(key)):
                     records.append(Saved(key, saved.get(key)))  # noqa: PERF401
-            changes = [] if conversation is None else _to_save(end, conversation)
+            changes = [] if conversation is None else to_save(end, conversation)
             records = stored_records([*records, *changes], batch)
             if not records:
                 continue
@@ -384,3 +345,18 @@ def save_session(store: Store, session: Session) -> None:
                 done.append((conversation, encoder.lineage, end.changes + len(changes)))
     for conversation, lineage, count in done:
         _saved(conversation, lineage, count)
+
+
+def _depth_of(session: Session) -> Callable[[SavedAgent], int]:
+    """Return what counts an agent's spawners: a spawned log is written before its parent's."""
+    parents = {agent.id: agent.parent for agent in session.agents}
+
+    def depth(agent: SavedAgent) -> int:
+        seen: set[str] = set()
+        at: str | None = agent.id
+        while at is not None and at not in seen:
+            seen.add(at)
+            at = parents.get(at)
+        return len(seen)
+
+    return depth
