@@ -125,7 +125,7 @@ def _peak_bytes_max(line: Line, lines: list[Line]) -> float:
 
 
 def _table(lines: list[Line]) -> list[str]:
-    head = ("row", "command", "time", "yardstick", "its time", "ratio", "bound", "peak", "")
+    head = ("row", "command", "time", "yardstick", "its time", "ratio", "cpu", "bound", "peak", "")
     cells = [head, ("---",) * len(head), *(_cells(line, lines) for line in lines)]
     return ["| " + " | ".join(row) + " |" for row in cells]
 
@@ -135,19 +135,31 @@ def _cells(line: Line, lines: list[Line]) -> tuple[str, ...]:
     rule = f"{row.factor:g} x" + (" + start-up" if row.with_startup else "")
     if line.yardstick is None:
         told = line.failure.replace("|", "/").replace("\n", " ")
-        return row.name, row.task, "-", row.against, "-", "-", rule, "-", f"not measured: {told}"
+        return (
+            row.name,
+            row.task,
+            "-",
+            row.against,
+            "-",
+            "-",
+            "-",
+            rule,
+            "-",
+            f"not measured: {told}",
+        )
     bound = f"{rule} = {_milliseconds(line.bound_s)}"
     before = _timed(line.yardstick)
     if line.command is None:
-        return row.name, row.task, "-", row.against, before, "-", bound, "-", "yardstick alone"
+        return row.name, row.task, "-", row.against, before, "-", "-", bound, "-", "yardstick alone"
     ratio = f"{line.command.wall_s / line.yardstick.wall_s:.2f}"
+    cpu = f"{line.command.cpu_s / line.yardstick.cpu_s:.2f}"
     peak = f"{line.command.peak_bytes / 1e6:.0f} MB"
     peak_max = _peak_bytes_max(line, lines)
     if peak_max != float("inf"):
         peak += f" of {peak_max / 1e6:.0f}"
     verdict = "pass" if _passes(line, lines) else "FAIL"
     after = _timed(line.command)
-    return row.name, row.task, after, row.against, before, ratio, bound, peak, verdict
+    return row.name, row.task, after, row.against, before, ratio, cpu, bound, peak, verdict
 
 
 def _timed(result: Result) -> str:
@@ -168,7 +180,7 @@ def _conditions(bench: Bench, runs: int, load_before: float) -> str:
     pi = "a real transcript" if bench.source is not None else "a made-up one"
     return (
         f"Medians of {runs} runs (fastest-slowest), whole processes, taking turns after a"
-        f" warm-up; Python {platform.python_version()}, {machine}, {load}; messages of"
+        f" warm-up; cpu is the ratio of the processor time, which a busy machine moves less; Python {platform.python_version()}, {machine}, {load}; messages of"
         f" pi from {pi}.{small}"
     )
 
