@@ -180,8 +180,8 @@ def _conditions(bench: Bench, runs: int, load_before: float) -> str:
     pi = "a real transcript" if bench.source is not None else "a made-up one"
     return (
         f"Medians of {runs} runs (fastest-slowest), whole processes, taking turns after a"
-        f" warm-up; cpu is the ratio of the processor time, which a busy machine moves less; Python {platform.python_version()}, {machine}, {load}; messages of"
-        f" pi from {pi}.{small}"
+        f" warm-up; cpu is the ratio of processor times, which a busy machine moves less."
+        f" Python {platform.python_version()}, {machine}, {load}; messages of pi from {pi}.{small}"
     )
 
 
