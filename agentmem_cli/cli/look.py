@@ -197,7 +197,7 @@ def log(
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Show the records of a session with their stamps, who made them and what they are."""
+    """Show the records of a session: stamps, who, what."""
     from agentmem_cli.cli.records import print_records
     from agentmem_cli.operations.catalog import choose_agent, find, open_session
     from agentmem_cli.operations.records import TYPES

@@ -1,0 +1,75 @@
+"""What README says is printed is what is printed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).parent.parent
+README = (PROJECT / "README.md").read_text(encoding="utf-8")
+AGE = re.compile(r"(\d+ \w+ ago|now)")
+
+
+def examples() -> list[tuple[str, str]]:
+    """Return each ``$ agentmem`` line of README with what it says is printed."""
+    found: list[tuple[str, str]] = []
+    for block in re.findall(r"(?:^    .*\n|^\n)+", README, re.MULTILINE):
+        lines = [line.removeprefix("    ") for line in block.splitlines()]
+        for line in lines:
+            if line.startswith("$ "):
+                found.append((line[2:], ""))
+            elif found and any(each.startswith("$ ") for each in lines):
+                found[-1] = (found[-1][0], f"{found[-1][1]}{line}\n")
+    return found
+
+
+def flat(text: str) -> str:
+    """Return *text* without what differs from day to day: ages, and the padding around them."""
+    lines = [re.sub(r"\s+", " ", AGE.sub("AGE", line)).strip() for line in text.splitlines()]
+    return "\n".join(line for line in lines if line)
+
+
+def agentmem(words: list[str], root: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "agentmem_cli", "--root", str(root), "--utc", *words],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def test_readme_has_examples() -> None:
+    commands = [command.split()[1] for command, _ in examples()]
+
+    assert commands[:3] == ["import", "list", "show"]
+
+
+def test_every_example_prints_what_readme_shows(tmp_path: Path) -> None:
+    for command, expected in examples():
+        words = shlex.split(command)
+
+        printed = agentmem(words[1:], tmp_path)
+
+        assert words[0] == "agentmem"
+        assert flat(expected) == flat(printed), command
+
+
+def test_the_library_example_runs_as_written() -> None:
+    block = README.partition("## As a library")[2].partition("`DirStore")[0]
+    source = "\n".join(line.removeprefix("    ") for line in block.splitlines())
+
+    exec(compile(source, "README.md", "exec"), {})
+
+
+@pytest.mark.parametrize(
+    "name", ["list", "show", "log", "as-of", "new", "append", "import", "verify"]
+)
+def test_every_command_has_a_row(name: str) -> None:
+    assert re.search(rf"^\| `{name}\b", README, re.MULTILINE)
