@@ -266,7 +266,8 @@ class DirBatch:
 
     def sweep(self) -> None:
         """Remove part files that a crash left; only ours, never one in use."""
-        sweep(self._root, self._lock.live)
+        with contextlib.suppress(OSError):  # the change is made; this can wait for the next one
+            sweep(self._root, self._lock.live)
 
     def _check_unchanged(self, target: _Target) -> None:
         found = self._size(target.path)

@@ -161,8 +161,8 @@ class DirStore:
         return held(self._root, self.lock_wait_s if wait_s is None else wait_s)
 
     def _finish(self, lock: SessionLock) -> bool:
-        # A batch of this thread that is under way has the lock already and no redo file yet.
-        if lock.depth > 1 or not self.pending():
+        # Also inside a longer hold: a change that failed half-way may have left its redo file.
+        if not self.pending():
             return False
         from agentmem_cli.storage import batch, recovery
 

@@ -15,6 +15,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Final
 
+from agentmem_cli.errors import ConflictError
 from agentmem_cli.storage.folder import FILE_MODE, Place
 from agentmem_cli.storage.streams import token, write_whole
 
@@ -143,10 +144,11 @@ class Folder(Place):
             The file's modification time, nanoseconds since the epoch.
 
         Raises:
+            ConflictError: It has another size; nothing was written.
             OSError: The system refused; the file is as it was.
         """
         with self.opened(name, os.O_WRONLY | os.O_APPEND) as descriptor:
-            assert os.fstat(descriptor).st_size == length
+            self.expect(name, os.fstat(descriptor).st_size, length)
             try:
                 write_whole(descriptor, data)
                 sync_file(descriptor)
@@ -154,6 +156,18 @@ class Folder(Place):
                 _cut_back(descriptor, length, error)
                 raise
             return os.fstat(descriptor).st_mtime_ns
+
+    def expect(self, name: str, size: int, *sizes: int) -> None:
+        """Refuse to go on unless *size*, of the file *name*, is one of *sizes*.
+
+        Raises:
+            ConflictError: It is not: someone wrote without taking the lock.
+        """
+        if size not in sizes:
+            raise ConflictError(
+                f"{self.where(name)}: a program that takes no lock changed it just now",
+                hint="Stop that program, then run the command again.",
+            )
 
     def cut(self, name: str, length: int) -> int:
         """Cut the file *name* to *length* bytes, durably; return its time in nanoseconds."""

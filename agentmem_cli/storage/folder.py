@@ -13,7 +13,7 @@ import os
 import stat
 from typing import TYPE_CHECKING, Final
 
-from agentmem_cli.storage.streams import chunks
+from agentmem_cli.storage.streams import chunks, pread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -191,7 +191,11 @@ class Place:
             OSError: As for `open`.
         """
         with self.opened(name) as descriptor:
-            return b"".join(chunks(descriptor, 0, os.fstat(descriptor).st_size))
+            size = os.fstat(descriptor).st_size
+            data = pread(descriptor, size, 0)
+            if len(data) == size:
+                return data
+            return data + b"".join(chunks(descriptor, len(data), size))
 
     def _told(self, name: str, error: OSError) -> OSError:
         """Return *error* with the full path in it, and plainer where a link is the cause."""

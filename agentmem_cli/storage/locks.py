@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _POLL_S = 0.01
 _NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL})
+# Where the call itself is refused, no other program can have the lock of a file that was not there.
+_NOBODYS = _NO_LOCKS | {errno.EPERM, None}
 _NO_LOCKS_HINT = (
     "This file system has no file locks, so nothing is written to it; "
     "keep the sessions on a local disk, or copy this one there first."
@@ -122,10 +124,12 @@ class SessionLock:
                     raise self._busy(wait_s) from None
                 continue  # the folder was destroyed while we waited at its door
             except OSError as error:
-                self._leave(fresh=fresh and error.errno in _NO_LOCKS)
+                if fresh and error.errno in _NOBODYS:
+                    self._take_back(lock_file=True)
+                self._made = False
                 raise self._refused(error) from error
             except BaseException:
-                self._leave(fresh=False)
+                self._made = False  # who has the lock has the folder too
                 raise
             if self._is_in_place():
                 return
@@ -184,23 +188,24 @@ class SessionLock:
 
     def _free(self) -> None:
         try:
-            self._leave(fresh=False)
+            if self._made:
+                self._take_back(lock_file=False)
         finally:
+            self._made = False
             self._descriptor = -1
             self._file_lock().release()
 
-    def _leave(self, *, fresh: bool) -> None:
-        """Take back what taking the lock made, where nothing came of it.
+    def _take_back(self, *, lock_file: bool) -> None:
+        """Remove what taking the lock made, where nothing came of it.
 
         A folder that this hold made and that holds the lock file alone is no
-        session. A lock file that is *fresh* cannot be anybody's where locks
-        do not work.
+        session. Only while the lock is held (whoever waits at the removed
+        file notices), or where it can be nobody's: then *lock_file* goes too.
         """
-        made, self._made = self._made, False
         with suppress(OSError):
-            if fresh or (made and os.listdir(self.folder) == [LOCK]):
+            if lock_file or os.listdir(self.folder) == [LOCK]:
                 os.unlink(self.path)
-            if made:
+            if self._made:
                 os.rmdir(self.folder)
 
 

@@ -39,9 +39,10 @@ def finish(root: Folder) -> list[redo.Step]:
     if found is not None:
         states = [_state(root, step, found.key) for step in found.steps]
         if "foreign" not in states:
-            waiting = ("todo", "partial")
-            todo = [s for s, state in zip(found.steps, states, strict=True) if state in waiting]
-            redo.apply(root, todo, [])
+            pairs = list(zip(found.steps, states, strict=True))
+            for step in [step for step, state in pairs if state == "partial"]:
+                _cut_back(root, step)
+            redo.apply(root, [step for step, state in pairs if state != "done"], [])
             made.extend(found.steps)
             _sync_folders(root, found.steps)
         elif any(state in {"done", "partial"} for state in states):
@@ -49,6 +50,12 @@ def finish(root: Folder) -> list[redo.Step]:
     root.remove(REDO)
     root.sync()
     return made
+
+
+def _cut_back(root: Folder, step: redo.Step) -> None:
+    folders, name = split(step.target)
+    with root.walk(folders) as folder:
+        folder.cut(name, step.keep)
 
 
 def _sync_folders(root: Folder, steps: Iterable[redo.Step]) -> None:

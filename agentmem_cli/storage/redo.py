@@ -195,6 +195,7 @@ def apply(root: Folder, steps: Iterable[Step], begun: list[Step]) -> None:
         begun: Gets each step just before its target changes.
 
     Raises:
+        ConflictError: An append's target has changed since it was looked at.
         OSError: The system refused; the steps in *begun* may be done, the last one by half.
     """
     touched: dict[tuple[str, ...], None] = {}
@@ -224,7 +225,9 @@ def _apply_one(folder: Folder, name: str, step: Step) -> None:
 
 def _apply_append(folder: Folder, name: str, part: str, step: Step) -> None:
     with folder.opened(name, os.O_WRONLY | os.O_APPEND) as target:
-        if os.fstat(target).st_size != step.keep:
+        size = os.fstat(target).st_size
+        folder.expect(name, size, step.old or 0, step.keep)
+        if size != step.keep:
             os.ftruncate(target, step.keep)
         if step.size:
             with folder.opened(part) as source:

@@ -65,8 +65,12 @@ class Spool:
         if self.closed:
             raise ValueError(f"the batch's bytes for {self.target} are no longer wanted")
         size = len(data)
-        self._buffer += data
         self.size += size
+        if size > CHUNK_BYTES:
+            self.flush()
+            self._add(data)  # as it is: a copy of something large would cost its size again
+            return size
+        self._buffer += data
         stage = self._stage
         stage.waiting_bytes += size
         if len(self._buffer) > CHUNK_BYTES:
@@ -82,17 +86,19 @@ class Spool:
 
     def flush(self) -> None:
         """Move what is in memory to the part file, which is made if need be."""
-        if self.part and not self._buffer:
-            return
+        if self._buffer or not self.part:
+            self._add(self._buffer)
+            self._stage.waiting_bytes -= len(self._buffer)
+            self._buffer = bytearray()
+
+    def _add(self, data: bytes | bytearray) -> None:
         new = not self.part
         if new:
             self.part = beside(self.target, staged_name(token()))
             self._stage.part_made(self.part)
         with self._stage.folder(self.part) as folder:
-            folder.add(split(self.part)[1], self._buffer, new=new)
-        self._digest.update(self._buffer)
-        self._stage.waiting_bytes -= len(self._buffer)
-        self._buffer = bytearray()
+            folder.add(split(self.part)[1], data, new=new)
+        self._digest.update(data)
 
     def finish(self) -> None:
         """Have all bytes in the part file, durably and with the target's mode."""

@@ -7,10 +7,12 @@ import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import pytest
 
 from agentmem_cli.errors import ConflictError, Io, LogChanged
+from agentmem_cli.storage import redo
 from agentmem_cli.storage.directory import DirStore
 from agentmem_cli.storage.store import batch_of
 from tests.conformance import CHANGED, change, contents, fill
@@ -25,8 +27,9 @@ from tests.unit.storage.faults import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
+    from agentmem_cli.storage.files import Folder
     from tests.conformance import Contents
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -359,6 +362,52 @@ def test_zeros_that_a_power_cut_left_in_an_append_are_made_again(session: Path) 
         log.write(b"ne\0\0\0")
 
     assert settle(store) == CHANGED
+
+
+@forks
+def test_a_failed_change_is_finished_before_the_next_one_of_the_same_hold(session: Path) -> None:
+    store = DirStore.open(session)
+    real = os.ftruncate
+
+    def cut_and_fail(descriptor: int, length: int) -> None:
+        real(descriptor, length)
+        refuse()
+
+    with store.lock():
+        with patch("os.ftruncate", cut_and_fail), pytest.raises(OSError, match="broken disk"):
+            commit(store)
+        assert store.pending()
+        store.append_log("kept", 5, b"more\n")
+
+    expected = {**CHANGED["logs"], "kept": b"kept\nmore\n"}
+    assert contents(store) == {"logs": expected, "files": CHANGED["files"]}
+
+
+def test_a_write_by_a_program_that_takes_no_lock_is_not_cut_off(session: Path) -> None:
+    store = DirStore.open(session)
+    log = session / "logs" / "added.jsonl"
+    real = redo.apply
+
+    def overtaken(root: Folder, steps: Iterable[redo.Step], begun: list[redo.Step]) -> None:
+        log.write_bytes(b"old\nby another\n")
+        real(root, steps, begun)
+
+    with patch.object(redo, "apply", overtaken), pytest.raises(ConflictError, match="no lock"):
+        commit(store)
+    assert log.read_bytes() == b"old\nby another\n"
+
+
+def test_an_unreadable_folder_does_not_fail_a_change_that_is_made(
+    session: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(root: Folder) -> list[str]:
+        raise PermissionError(errno.EACCES, "no access")
+
+    monkeypatch.setattr("agentmem_cli.storage.batch.staged_parts", broken)
+    store = DirStore.open(session)
+    store.append_log("added", 4, b"x\n")
+
+    assert store.read_log("added") == b"old\nx\n"
 
 
 def test_a_log_that_changes_while_it_is_staged_is_told_and_nothing_is_done(session: Path) -> None:

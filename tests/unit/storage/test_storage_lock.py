@@ -176,7 +176,7 @@ def test_a_lock_call_that_says_no_access_is_refused_in_the_end(tmp_path: Path) -
 
     with patch("fcntl.flock", side_effect=error), pytest.raises(Busy):
         store.append_log("a", 0, b"x")
-    assert not (tmp_path / "s").exists()
+    assert store.logs() == store.files() == []
 
 
 def test_reads_take_no_lock(tmp_path: Path) -> None:
@@ -217,6 +217,27 @@ def test_a_session_of_which_nothing_came_leaves_no_folder(tmp_path: Path, length
         work()
 
     assert list(tmp_path.iterdir()) == []
+
+
+@posix
+def test_a_new_folder_that_another_program_locked_before_us_stays(tmp_path: Path) -> None:
+    import fcntl
+
+    store = DirStore.open(tmp_path / "s", lock_wait_s=0.02)
+    real = os.open
+    others: list[int] = []
+
+    def overtaken(path: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        if str(path).endswith(LOCK) and not others:
+            others.append(real(path, os.O_RDWR | os.O_CREAT, 0o600))
+            fcntl.flock(others[0], fcntl.LOCK_EX)
+        return real(path, flags, mode, dir_fd=dir_fd)
+
+    with patch("os.open", overtaken), pytest.raises(Busy):
+        store.append_log("a", 0, b"x")
+    assert os.path.samestat(os.fstat(others[0]), (tmp_path / "s" / LOCK).stat())
+    os.close(others[0])
+    store.append_log("a", 0, b"x")
 
 
 def test_the_lock_file_s_time_is_that_of_the_newest_log_of_ours(tmp_path: Path) -> None:
