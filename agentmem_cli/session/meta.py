@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from agentmem_cli.limits import META_BYTES_MAX, TITLE_CHARACTERS_MAX
-from agentmem_cli.session.codec import dumps, loads_object
+from agentmem_cli.session.codec import dumps, loads_fast, loads_object
 
 if TYPE_CHECKING:
     from agentmem_cli.session.codec import JSON, Object
@@ -43,8 +43,13 @@ class SessionMeta(NamedTuple):
     """Fields this version does not know, kept."""
 
     @classmethod
-    def decode(cls, data: bytes) -> SessionMeta:
+    def decode(cls, data: bytes, *, exact: bool = True) -> SessionMeta:
         """Read a meta from its JSON; a field of another shape counts as missing.
+
+        Args:
+            data: Its bytes.
+            exact: Keep every number of unknown fields as it is written, which
+                who only shows does not need.
 
         Raises:
             BadMeta: Not a JSON object, or larger than a meta may be.
@@ -53,7 +58,7 @@ class SessionMeta(NamedTuple):
             msg = f"{len(data)} bytes; a meta has at most {META_BYTES_MAX}"
             raise BadMeta(msg)
         try:
-            value = loads_object(data)
+            value = loads_object(data) if exact else _loads_quickly(data)
         except ValueError as error:
             raise BadMeta(_where(data, error)) from None
         return cls._of_value(value)
@@ -125,6 +130,14 @@ class SessionMeta(NamedTuple):
             OSError: It could not be written; what was there stays.
         """
         files.write_file(META, self.encode())
+
+
+def _loads_quickly(data: bytes) -> Object:
+    try:
+        value = loads_fast(data)
+    except ValueError:
+        value = None
+    return value if isinstance(value, dict) else loads_object(data)
 
 
 def title_of(text: str) -> str:
