@@ -12,6 +12,7 @@ from agentmem_cli.cli.settings import Settings
 from agentmem_cli.errors import UsageError
 
 if TYPE_CHECKING:
+    from agentmem_cli.operations.append import Added
     from agentmem_cli.session.author import Author
     from agentmem_cli.session.message import Message
 
@@ -96,25 +97,19 @@ def append(
     Without --role it reads JSON lines, one message each: an object with role
     and content. All of them become one record, or none.
     """
-    from agentmem_cli.cli.output import talk, warn
+    from agentmem_cli.cli.opening import open_to_change
+    from agentmem_cli.cli.output import talk
     from agentmem_cli.cli.render import count
     from agentmem_cli.cli.text import one_line
     from agentmem_cli.operations.append import agent_to_append
     from agentmem_cli.operations.append import append as add
-    from agentmem_cli.operations.catalog import find, open_session
 
     settings = Settings.of(context)
-    found = find(settings.root, session)
-    store = open_session(found, lock_wait_s=settings.lock_wait_s)
+    found, store = open_to_change(settings, session)
     log, name = agent_to_append(store, agent)
     messages = _messages(file, role)
     added = add(store, log, messages, author=_author(author), name=name, at_ms=settings.now_ms)
-    if added.torn is not None:
-        torn = added.torn
-        warn(
-            f"log {log!r}: {torn.cut} torn bytes at byte {torn.kept} "
-            f"were set aside in files/{torn.set_aside}"
-        )
+    _tell_aside(found.id, added)
     if json:
         with settings.output() as out:
             out.object(
@@ -126,11 +121,32 @@ def append(
                     "first_n": added.first_n,
                     "last_n": added.last_n,
                     "set_aside": None if added.torn is None else added.torn.set_aside,
+                    "meta_set_aside": added.meta.set_aside,
                 },
             )
     else:
         told = count(len(added.ids), "message")
         talk(f"{told} added to {one_line(found.id)}, agent {one_line(added.agent)}")
+
+
+def _tell_aside(session: str, added: Added) -> None:
+    """Say what an append found out of order, and where that went."""
+    from agentmem_cli.cli.output import warn
+
+    torn, meta = added.torn, added.meta
+    if torn is not None:
+        warn(
+            f"{session}/logs/{torn.log}.jsonl: {torn.cut} torn bytes at byte {torn.kept} "
+            f"were set aside in files/{torn.set_aside}"
+        )
+    if meta.set_aside is not None:
+        lost = "; labels, if it had any, are lost" if meta.labels_lost else ""
+        warn(
+            f"{session}/files/meta.json: {meta.why}; it was set aside as "
+            f"files/{meta.set_aside} and made anew from the logs{lost}"
+        )
+    if added.meta_error is not None:
+        warn(f"{session}: the meta was not written ({added.meta_error}); list goes by the logs")
 
 
 def _messages(file: str, role: str | None) -> list[Message]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from typing import TYPE_CHECKING, Final
 
 from agentmem_cli.cli.clock import age, utc_time
 from agentmem_cli.cli.output import json_line, talk, warn
-from agentmem_cli.cli.render import Column, count, size, table
+from agentmem_cli.cli.render import GAP, Column, count, size, table
+from agentmem_cli.cli.text import one_line, width
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,8 +16,26 @@ if TYPE_CHECKING:
     from agentmem_cli.cli.settings import Settings
     from agentmem_cli.operations.listing import Row
 
-SCHEMA = "agentmem.session/1"
+SCHEMA: Final = "agentmem.session/1"
 """One session of a listing."""
+
+_ID: Final = "ID"
+_TITLE: Final = "TITLE"
+
+_ID_LEAST: Final = 12
+"""Characters of an id that are always shown, so that it stays the same as sessions come."""
+
+_TITLE_LEAST: Final = 8
+"""Columns that titles have on the narrowest screen."""
+
+_GIVEN_UP: Final = (
+    ("AGENTS", 24),
+    ("SIZE", 24),
+    ("LABELS", 24),
+    ("MSGS", 24),
+    ("UPDATED", _TITLE_LEAST),
+)
+"""What goes on a narrow screen, the first one first, where a title would have less than this."""
 
 
 def print_json(settings: Settings, shown: Sequence[Row]) -> None:
@@ -44,6 +64,7 @@ def print_json(settings: Settings, shown: Sequence[Row]) -> None:
                 )
             )
     _warn(shown)
+    _warn_of_readers(settings, shown)
 
 
 def print_table(settings: Settings, shown: Sequence[Row], total: int) -> None:
@@ -51,12 +72,12 @@ def print_table(settings: Settings, shown: Sequence[Row], total: int) -> None:
     labelled = any(row.labels for row in shown)
     damaged = any(row.damaged or row.problem for row in shown)
     columns = [
-        Column("ID", least=12, style="cyan"),
+        Column(_ID, least=_ID_LEAST, style="cyan"),
         Column("UPDATED"),
         Column("MSGS", "right"),
         Column("AGENTS", "right"),
         Column("SIZE", "right"),
-        Column("TITLE", least=12),
+        Column(_TITLE, least=_TITLE_LEAST),
     ]
     if labelled:
         columns.append(Column("LABELS", least=8))
@@ -77,11 +98,74 @@ def print_table(settings: Settings, shown: Sequence[Row], total: int) -> None:
         if damaged:
             cells.append(_damage(row))
         lines.append(cells)
+    if settings.columns is not None:
+        columns, lines = _narrowed(str(settings.root), settings.columns, columns, lines)
     if shown:
         with settings.output(paged=True) as out:
             table(out, columns, lines, settings)
     _tell(settings, len(shown), total)
     _warn(shown)
+    _warn_of_readers(settings, shown)
+
+
+def _narrowed(
+    root: str, screen_columns: int, columns: list[Column], lines: list[list[str]]
+) -> tuple[list[Column], list[list[str]]]:
+    """Fit a table to a screen so that ids can be typed off it and titles keep some room.
+
+    Ids are cut to a beginning that no other session has; then whole columns
+    go, the least telling first. What is still too wide `table` cuts.
+    """
+    if _least_width(columns, lines, None) <= screen_columns:
+        return columns, lines
+    length = _telling_length(root, [line[0] for line in lines])
+    lines = [[line[0][:length], *line[1:]] for line in lines]
+    columns = [columns[0]._replace(least=None), *columns[1:]]
+    for title, room in _GIVEN_UP:
+        if _least_width(columns, lines, room) <= screen_columns:
+            break
+        kept = [at for at, column in enumerate(columns) if column.title != title]
+        columns = [columns[at] for at in kept]
+        lines = [[line[at] for at in kept] for line in lines]
+    return columns, lines
+
+
+def _least_width(
+    columns: Sequence[Column], lines: Sequence[Sequence[str]], title_room: int | None
+) -> int:
+    """Return the columns that a table takes, with titles cut to *title_room* (None: whole)."""
+    total = len(GAP) * (len(columns) - 1)
+    for at, column in enumerate(columns):
+        cells = [column.title, *(one_line(line[at]) for line in lines)]
+        own = max(width(words) for words in cells)
+        if column.title == _TITLE and title_room is not None:
+            own = min(own, title_room)
+        total += own
+    return total
+
+
+def _telling_length(root: str, ids: Sequence[str]) -> int:
+    """Return how many characters tell each of *ids* from every other session under *root*."""
+    from bisect import bisect_left
+
+    from agentmem_cli.operations.catalog import names
+
+    everything = names(root)
+    length = _ID_LEAST
+    for id_ in ids:
+        at = bisect_left(everything, id_)
+        beside = [*everything[max(0, at - 1) : at], *everything[at + 1 : at + 2]]
+        shared = max((_shared(id_, other) for other in beside), default=0)
+        length = max(length, shared + 1)
+    return length
+
+
+def _shared(one: str, other: str) -> int:
+    """Return how many characters the beginnings of two names share."""
+    for at, (left, right) in enumerate(zip(one, other, strict=False)):
+        if left != right:
+            return at
+    return min(len(one), len(other))
 
 
 def _damage(row: Row) -> str:
@@ -107,5 +191,25 @@ def _tell(settings: Settings, shown: int, total: int) -> None:
 def _warn(shown: Sequence[Row]) -> None:
     bad = [row for row in shown if row.problem is not None]
     if bad:
-        more = f" (and {len(bad) - 1} more sessions)" if len(bad) > 1 else ""
-        warn(f"{bad[0].id}: {bad[0].problem}{more}; the facts are the logs' own.")
+        more = f" (and {count(len(bad) - 1, 'more session')})" if len(bad) > 1 else ""
+        warn(f"{bad[0].id}: {bad[0].problem}{more}; what is listed of it comes from the logs.")
+
+
+def _warn_of_readers(settings: Settings, shown: Sequence[Row]) -> None:
+    """Warn once where other users of the machine may read sessions."""
+    if os.name == "nt":
+        return
+    loose = [row.id for row in shown if _lets_in(f"{settings.root}/{row.id}")]
+    if loose:
+        more = f" (and {count(len(loose) - 1, 'more session')})" if len(loose) > 1 else ""
+        warn(
+            f"{loose[0]}{more}: other users of this machine may get at it; "
+            f"chmod -R go= {settings.root} keeps them out"
+        )
+
+
+def _lets_in(path: str) -> bool:
+    try:
+        return bool(os.lstat(path).st_mode & 0o077)
+    except OSError:
+        return False

@@ -198,8 +198,9 @@ def log(
     json: JsonOption = False,
 ) -> None:
     """Show the records of a session: stamps, who, what."""
+    from agentmem_cli.cli.opening import open_to_look
     from agentmem_cli.cli.records import print_records
-    from agentmem_cli.operations.catalog import choose_agent, find, open_session
+    from agentmem_cli.operations.catalog import choose_agent
     from agentmem_cli.operations.records import TYPES
     from agentmem_cli.session.record import SESSION
 
@@ -208,12 +209,18 @@ def log(
         if one not in TYPES:
             msg = f"--kind: {one!r} is none of {', '.join(TYPES)}"
             raise UsageError(msg)
-    found = find(settings.root, session)
-    store = open_session(found, lock_wait_s=settings.lock_wait_s)
+    found, store = open_to_look(settings, session)
     own = agent == SESSION and SESSION in store.logs()
     logs = store.logs() if everything else [SESSION if own else choose_agent(store, agent)]
     print_records(
-        settings, store, logs, kinds=frozenset(kind or ()), key=key, oneline=oneline, json=json
+        settings,
+        found.id,
+        store,
+        logs,
+        kinds=frozenset(kind or ()),
+        key=key,
+        oneline=oneline,
+        json=json,
     )
 
 
@@ -231,12 +238,12 @@ def _message_number(option: str, words: str | None) -> int | None:
 def _open(settings: Settings, session: str, agent: str | None, place: str) -> Opened:
     """Find a session, its agent and a place in time."""
     from agentmem_cli.cli.clock import parse_time
+    from agentmem_cli.cli.opening import open_to_look
     from agentmem_cli.cli.shown import Opened
-    from agentmem_cli.operations.catalog import choose_agent, find, open_session
+    from agentmem_cli.operations.catalog import choose_agent
     from agentmem_cli.operations.places import resolve
 
-    found = find(settings.root, session)
-    store = open_session(found, lock_wait_s=settings.lock_wait_s)
+    found, store = open_to_look(settings, session)
     chosen = choose_agent(store, agent)
 
     def read_time(words: str) -> int:

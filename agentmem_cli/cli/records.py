@@ -20,10 +20,12 @@ SCHEMA = "agentmem.record/1"
 """One record of a log."""
 
 _WIDTH = 160
+_TIME = 26
 
 
 def print_records(
     settings: Settings,
+    session: str,
     store: DirStore,
     logs: list[str],
     *,
@@ -32,7 +34,7 @@ def print_records(
     oneline: bool,
     json: bool,
 ) -> None:
-    """Print the records of *logs*, by ``n`` and then by log."""
+    """Print the records of a session's *logs*, by ``n`` and then by log."""
     damages: dict[str, list[Damage]] = {}
 
     def report(log: str, damage: Damage) -> None:
@@ -46,7 +48,7 @@ def print_records(
             else:
                 _print_text(settings, out, shown, several=len(logs) > 1, oneline=oneline)
     for log, found in damages.items():
-        warn_of(log, found)
+        warn_of(session, log, found)
 
 
 def _print_json(out: Output, shown: Shown) -> None:
@@ -69,8 +71,8 @@ def _print_text(
     settings: Settings, out: Output, shown: Shown, *, several: bool, oneline: bool
 ) -> None:
     columns = settings.columns or _WIDTH
-    when = "?" if shown.t is None else screen_time(shown.t, settings.zone)
-    head = f"{pad(str(shown.n), 6, 'right')}  {when}  "
+    when = pad("?" if shown.t is None else screen_time(shown.t, settings.zone), _TIME)
+    head = f"{pad('?' if shown.n is None else str(shown.n), 6, 'right')}  {when}  "
     log = f"{cell(shown.log, 12)} " if several else ""
     by = f" by {one_line(shown.by)}" if shown.by is not None else ""
     told = f"{log}{one_line(shown.type):8}{by} {one_line(shown.gist)}"

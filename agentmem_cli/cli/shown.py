@@ -8,6 +8,7 @@ from agentmem_cli.cli.clock import screen_time, utc_time
 from agentmem_cli.cli.output import talk, warn
 from agentmem_cli.cli.render import count, size, styled
 from agentmem_cli.cli.text import cell, one_line, visible
+from agentmem_cli.operations.damage import causes
 from agentmem_cli.operations.transcript import (
     Attachment,
     Call,
@@ -44,6 +45,9 @@ _FOLD_COLUMNS: Final = 160
 
 _INDENT: Final = "    "
 
+_TOLD: Final = 3
+"""Damaged places of a log that are told one by one."""
+
 
 class Opened(NamedTuple):
     """A session that was found and opened, an agent of it, and a place in time."""
@@ -73,7 +77,7 @@ def print_conversation(
         if format_ == "json":
             out.object("agentmem.show/1", {**_head(opened, fold), "shown": len(wanted)})
         _print_items(settings, out, items, format_, full=full)
-    warn_of(opened.agent, fold.damages)
+    warn_of(opened.id, opened.agent, fold.damages)
     if format_ != "json" and not fold.conversation.entries:
         talk("No messages.")
     elif format_ == "text" and len(wanted) < len(fold.conversation):
@@ -107,16 +111,18 @@ def print_view(settings: Settings, opened: Opened, *, last: int, full: bool, jso
             _print_values(out, {**view.saved, **fold.saved})
         _print_items(settings, out, items, "json" if json else "text", full=full)
     for one in (fold, *view.others):
-        warn_of(one.log, one.damages)
+        warn_of(opened.id, one.log, one.damages)
 
 
-def warn_of(log: str, damages: Iterable[Damage]) -> None:
-    """Say on standard error what of a log could not be used."""
-    found = list(damages)
-    for damage in found[:3]:
-        warn(f"log {log!r}, line {damage.line}, byte {damage.offset}: {damage.why}")
-    if len(found) > 3:  # noqa: PLR2004 - as above
-        warn(f"log {log!r}: {len(found) - 3} more damaged places; agentmem verify names them all")
+def warn_of(session: str, log: str, damages: Iterable[Damage]) -> None:
+    """Say on standard error what of a session's log could not be used."""
+    found = causes(damages)
+    where = f"{session}/logs/{log}.jsonl"
+    for damage in found[:_TOLD]:
+        warn(f"{where}, line {damage.line}, byte {damage.offset}: {damage.why}")
+    if len(found) > _TOLD:
+        more = count(len(found) - _TOLD, "more damaged place")
+        warn(f"{where}: {more}; agentmem verify names them all")
 
 
 def _head(opened: Opened, fold: LogFold) -> dict[str, JSON]:
@@ -135,7 +141,7 @@ def _head(opened: Opened, fold: LogFold) -> dict[str, JSON]:
                 "kind": damage.kind,
                 "why": damage.why,
             }
-            for damage in fold.damages
+            for damage in causes(fold.damages)
         ],
     }
 
@@ -215,6 +221,7 @@ def _print_json(out: Output, item: Turn | Note) -> None:
             "role": item.role,
             "author": item.author,
             "made": None if item.made_ms is None else utc_time(item.made_ms),
+            "error": item.error,
             "unanswered": [
                 part.id for part in item.parts if isinstance(part, Call) and not part.answered
             ],
@@ -237,6 +244,9 @@ def _print_text(settings: Settings, out: Output, item: Turn | Note, *, full: boo
     for part in item.parts:
         for line in _lines(part, columns - len(_INDENT), full=full):
             out.line(f"{_INDENT}{line}" if line else "")
+    if item.error is not None:
+        for line in _folded(f"error: {visible(item.error)}", columns - len(_INDENT), full=full):
+            out.line(styled(f"{_INDENT}{line}", "red", settings))
     out.line()
 
 
@@ -322,6 +332,12 @@ def _print_markdown(settings: Settings, out: Output, item: Turn | Note) -> None:
     out.line()
     for part in item.parts:
         for line in _markdown(part):
+            out.line(line)
+        out.line()
+    if item.error is not None:
+        out.line("**Error**")
+        out.line()
+        for line in _fenced(visible(item.error), ""):
             out.line(line)
         out.line()
 

@@ -5,12 +5,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agentmem_cli.errors import ConflictError, UsageError
+from agentmem_cli.errors import AgentMemError, ConflictError, UsageError
 from agentmem_cli.operations.catalog import Found
 from agentmem_cli.operations.imports.naming import safe_name
-from agentmem_cli.operations.metas import refresh
+from agentmem_cli.operations.metas import Refreshed, is_current, refresh
 from agentmem_cli.session.change import ChangeRecord, Push
 from agentmem_cli.session.codec import loads_object
 from agentmem_cli.session.entry import Entry
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agentmem_cli.session.author import Author
+    from agentmem_cli.session.codec import JSON
     from agentmem_cli.session.fold import LogFold
     from agentmem_cli.session.record import LogRecord
     from agentmem_cli.session.session import TornTail
@@ -38,6 +39,9 @@ MAIN = "main"
 
 ROLES = ("system", "user", "assistant")
 """The roles that a message of plain text can have."""
+
+_SEPARATORS: Final = ("/", "\\", "\0")
+"""What parts a path on some system, or ends it."""
 
 
 class Started(NamedTuple):
@@ -79,7 +83,7 @@ def new(
     if not given.strip():
         msg = "a session's name must not be empty"
         raise UsageError(msg)
-    if "/" in given or os.sep in given:
+    if any(sign in given for sign in _SEPARATORS) or given in (".", ".."):
         msg = f"a session's name is one word, not a path: {given!r}"
         raise UsageError(msg, hint="Choose the folder by --root.")
     safe = safe_name(given)
@@ -89,11 +93,12 @@ def new(
         raise ConflictError(msg, hint="Choose another name.")
     store = DirStore.open(path, lock_wait_s=lock_wait_s)
     shown = title if title is not None else (given if safe != given else None)
+    listed: dict[str, JSON] = {"name": given} if safe != given else {}
 
     def fill(_: SessionMeta) -> SessionMeta:
-        return SessionMeta(title=shown, labels=dict(labels), updated=now_ms, messages=0)
+        return SessionMeta(shown, dict(labels), now_ms, None, 0, listed)
 
-    refresh(store, fill, started_ms=now_ms, damaged=0)
+    refresh(store, fill, current=True, started_ms=now_ms, damaged=0)
     return Started(Found(safe, path), given)
 
 
@@ -115,6 +120,10 @@ class Added(NamedTuple):
     last_n: int
     torn: TornTail | None
     """A torn tail that was set aside first."""
+    meta: Refreshed
+    """What became of the meta."""
+    meta_error: str | None
+    """Why the meta could not be written; the messages are there all the same."""
 
 
 def append(
@@ -142,8 +151,11 @@ def append(
     """
     assert messages
     ids: list[int] = []
+    current = False
 
     def make(fold: LogFold | None) -> list[LogRecord]:
+        nonlocal current
+        current = is_current(store)
         first = 0 if fold is None else fold.conversation.next_message
         entries = tuple(
             Entry(first + index, message, author, at_ms) for index, message in enumerate(messages)
@@ -155,33 +167,44 @@ def append(
         return records
 
     done = append_records(store, agent, make, at=at_ms)
-    _refresh_meta(store, agent, done, messages, at_ms)
-    return Added(agent, tuple(ids), done.first_n, done.last_n, done.torn)
+    meta, error = _refresh_meta(store, done, messages, current=current, name=name, at_ms=at_ms)
+    return Added(agent, tuple(ids), done.first_n, done.last_n, done.torn, meta, error)
 
 
 def _refresh_meta(
-    store: DirStore, agent: str, done: Appended, messages: Sequence[Message], at_ms: int
-) -> None:
+    store: DirStore,
+    done: Appended,
+    messages: Sequence[Message],
+    *,
+    current: bool,
+    name: str | None,
+    at_ms: int,
+) -> tuple[Refreshed, str | None]:
     """Bring the meta up to date; a cache that cannot be written is no failure of the append."""
     from agentmem_cli.session.heads import main_log
 
+    agent = done.log
     count = (0 if done.fold is None else len(done.fold.conversation)) + len(messages)
-    main = main_log(store) == agent
-    alone = [log for log in store.logs() if log != SESSION] == [agent]
 
     def update(meta: SessionMeta) -> SessionMeta:
-        changes: dict[str, object] = {"updated": max(meta.updated or 0, at_ms)}
-        if main:
+        changes: dict[str, Any] = {"updated": max(meta.updated or 0, at_ms)}
+        if main_log(store) == agent:
             changes["messages"] = count
-        if main and meta.title is None:
-            changes["title"] = _first_title(messages)
-        return meta._replace(**changes)  # type: ignore[arg-type]
+            changes["title"] = meta.title if meta.title is not None else _first_title(messages)
+        if name is not None and done.fold is None:
+            names = meta.listed.get("names")
+            known = names if isinstance(names, dict) else {}
+            changes["listed"] = {**meta.listed, "names": {**known, agent: name}}
+        return meta._replace(**changes)
 
-    started = at_ms if done.fold is None else done.fold.started_ms
     try:
-        refresh(store, update, started_ms=started, damaged=0 if alone else None)
-    except OSError:
-        return  # Why: the logs are the truth; a listing goes by them until the next change.
+        alone = [log for log in store.logs() if log != SESSION] == [agent]
+        started = at_ms if done.fold is None else done.fold.started_ms
+        damaged = 0 if alone else None
+        return refresh(store, update, current=current, started_ms=started, damaged=damaged), None
+    except (OSError, AgentMemError) as error:
+        # Why: the logs are the truth; a listing goes by them until the next change.
+        return Refreshed(), str(error)
 
 
 def _first_title(messages: Iterable[Message]) -> str | None:

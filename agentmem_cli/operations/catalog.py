@@ -51,7 +51,10 @@ def names(root: str) -> list[str]:
 
 
 def is_session(path: str) -> bool:
-    """Whether *path* is a directory that holds a session, of an older layout too."""
+    """Whether *path* is a directory that holds a session, of an older layout too.
+
+    One that must not be read counts: what is wrong with it is told where it is opened.
+    """
     try:
         with os.scandir(path) as entries:
             return any(
@@ -60,6 +63,8 @@ def is_session(path: str) -> bool:
                 else entry.name.endswith(LOG_END) and entry.is_file(follow_symlinks=False)
                 for entry in entries
             )
+    except PermissionError:
+        return True
     except (OSError, ValueError):
         return False
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentmem_cli.limits import LISTING_HEAD_BYTES, LISTING_TAIL_BYTES
+from agentmem_cli.operations.damage import causes
+from agentmem_cli.operations.imports.adapter import CWD
 from agentmem_cli.session.codec import loads_fast
 from agentmem_cli.session.record import CURRENT, MODEL, SESSION, TITLE
 from agentmem_cli.session.session import choose_main
@@ -19,12 +21,17 @@ class Facts(NamedTuple):
     """What heads and tails told; None where they did not."""
 
     title: str | None
+    """The saved title; None: nobody saved one."""
+    first_text: str | None
+    """A title made of the first text that the user wrote."""
     model: str | None
+    cwd: str | None
+    """The folder that an imported session was about."""
     started_ms: int | None
     updated_ms: int | None
     agents: int
     messages: int | None
-    """Known only where every byte of the main agent's log was read."""
+    """Known only where every byte of the main agent's log was read; 0 without any log."""
     damaged: int | None
     """Damaged places; None where not every byte of every log was read."""
 
@@ -74,26 +81,24 @@ def from_logs(path: str, logs: Sequence[tuple[str, int, int]]) -> Facts:
     started = [one.started_ms for one in seen.values() if one.started_ms is not None]
     updated = [one.updated_ms for one in seen.values() if one.updated_ms is not None]
     damaged = [one.damaged for one in seen.values()]
+    saved = {} if chosen is None else chosen.saved
     return Facts(
-        _title(chosen),
-        None if chosen is None else _string(chosen.saved.get(MODEL)),
+        _string(saved.get(TITLE)),
+        _first_title(chosen),
+        _string(saved.get(MODEL)),
+        _string(saved.get(CWD)),
         min(started, default=None),
         max(updated, default=None),
         len(agents),
-        None if chosen is None else chosen.messages,
+        chosen.messages if chosen is not None else (None if agents else 0),
         None if None in damaged else sum(count or 0 for count in damaged),
     )
 
 
-def _title(seen: _Seen | None) -> str | None:
+def _first_title(seen: _Seen | None) -> str | None:
     from agentmem_cli.session.meta import title_of
 
-    if seen is None:
-        return None
-    title = _string(seen.saved.get(TITLE))
-    if title is not None:
-        return title
-    return None if seen.first_text is None else title_of(seen.first_text)
+    return None if seen is None or seen.first_text is None else title_of(seen.first_text)
 
 
 def _string(value: JSON) -> str | None:
@@ -116,7 +121,7 @@ def _whole(log: str, data: bytes) -> _Seen:
         _take(seen, line.fields, first_only=False)
 
     fold = LogFold(log, LogSource(BytesLog(data), HeldFiles({})), strict=False).run(None, look)
-    seen.damaged = len(fold.damages)
+    seen.damaged = len(causes(fold.damages))
     seen.messages = len(fold.conversation)
     seen.saved = fold.saved
     seen.retired = fold.retired

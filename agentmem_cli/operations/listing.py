@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Iterable, Iterator
 
+    from agentmem_cli.session.codec import JSON
+
 OURS = "agentmem"
 """The key of ``listed`` under which this program keeps what makes a meta trustworthy."""
 
@@ -88,10 +90,10 @@ def row_of(id_: str, path: str) -> Row | None:
     if not seen.logs and not seen.meta_size:
         return None
     meta, problem = _meta(seen)
-    if meta is not None and is_fresh(seen, meta):
+    if meta is not None and problem is None and is_fresh(seen, meta):
         return _from_meta(id_, seen, meta)
     try:
-        return _from_logs(id_, path, seen, meta, problem)
+        return _from_logs(id_, path, seen, meta, problem or _gone(seen, meta))
     except OSError as error:
         return _unreadable(id_, f"{error.strerror or error}")
 
@@ -101,9 +103,40 @@ def _meta(seen: Survey) -> tuple[SessionMeta | None, str | None]:
         too_big = f"meta.json: {seen.meta_size} bytes, more than {META_BYTES_MAX}"
         return None, too_big if seen.meta_size else None
     try:
-        return SessionMeta.decode(seen.meta), None
+        return SessionMeta.decode(seen.meta, exact=False), None
     except BadMeta as error:
-        return None, f"meta.json: {error}"
+        return beginning_of(seen.meta), f"meta.json: {error}"
+
+
+def beginning_of(data: bytes) -> SessionMeta | None:
+    """Return the whole meta that *data* begins with, whatever follows it; None: it has none.
+
+    Bytes behind it are what an older, longer meta or a power cut left; labels
+    stand nowhere else, so they are not given up with them.
+    """
+    from agentmem_cli.session.codec import dumps, scan_text
+
+    text = data.decode("utf-8", "replace")
+    try:
+        value, _ = scan_text(text, len(text) - len(text.lstrip()))
+    except ValueError:
+        return None
+    return SessionMeta.decode(dumps(value)) if isinstance(value, dict) else None
+
+
+def _gone(seen: Survey, meta: SessionMeta | None) -> str | None:
+    """Name the logs that the meta knows and the disk does not have."""
+    noted = {} if meta is None else noted_sizes(meta)
+    there = {log for log, _, _ in seen.logs}
+    gone = sorted(log for log in noted or {} if log not in there)
+    return f"logs that it had are gone: {', '.join(gone)}" if gone else None
+
+
+def noted_sizes(meta: SessionMeta) -> dict[str, JSON] | None:
+    """Return the bytes of each log that *meta* is true of; None: it does not say."""
+    ours = meta.listed.get(OURS)
+    sizes = ours.get("logs") if isinstance(ours, dict) else None
+    return sizes if isinstance(sizes, dict) else None
 
 
 def is_fresh(seen: Survey, meta: SessionMeta) -> bool:
@@ -111,10 +144,9 @@ def is_fresh(seen: Survey, meta: SessionMeta) -> bool:
     newest = max((mtime_ns for _, _, mtime_ns in seen.logs), default=0)
     if seen.meta_mtime_ns < newest:
         return False
-    ours = meta.listed.get(OURS)
-    sizes = ours.get("logs") if isinstance(ours, dict) else None
-    if not isinstance(sizes, dict):
-        return True
+    sizes = noted_sizes(meta)
+    if sizes is None:
+        return bool(seen.logs) or not meta.messages
     return sizes == {log: size for log, size, _ in seen.logs}
 
 
@@ -149,7 +181,7 @@ def _from_logs(
     old = meta or SessionMeta()
     return Row(
         id_,
-        facts.title or old.title,
+        facts.title or old.title or facts.first_text,
         facts.agents,
         facts.messages,
         sum(size for _, size, _ in seen.logs),
@@ -157,7 +189,7 @@ def _from_logs(
         facts.updated_ms if facts.updated_ms is not None else old.updated,
         facts.model or old.model,
         old.labels,
-        _cwd(old),
+        facts.cwd or _cwd(old),
         facts.damaged,
         problem or ("a change was cut short" if seen.unfinished else None),
         tuple(log for log, _, _ in seen.logs),

@@ -86,7 +86,8 @@ def _by_n(store: Store, words: str, n: int) -> Place:
 
     last = last_n(store)
     if n > last + 1:
-        msg = f"no place {n}: the last record has n {last}, so {last + 1} is now"
+        told = f"the last record has n {last}, so {last + 1} is now"
+        msg = f"no place {n}: {told if last >= 0 else 'there is no record yet'}"
         raise NotFoundError(msg, hint="agentmem log shows each record with its n.")
     return Place(words, Cut(n=n))
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agentmem_cli.session.lines import scan
+from agentmem_cli.session.fold import BAD_RECORD, BAD_STAMP
+from agentmem_cli.session.lines import Damage, scan
 from agentmem_cli.session.message import Message
 from agentmem_cli.session.meta import excerpt, title_of
 from agentmem_cli.session.reader import open_log
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from agentmem_cli.session.codec import JSON, Object
-    from agentmem_cli.session.lines import Damage, Line
+    from agentmem_cli.session.lines import Line
     from agentmem_cli.storage.store import Store
 
 TYPES: Final = ("header", "state", "retired", "push", "splice", "halt", "aside", "reset")
@@ -63,13 +64,38 @@ def records(
         SessionError: The operating system refused.
     """
     source = LogSource(open_log(store, log), store)
-    for line in scan(source.log, lambda damage: report(log, damage)):
+    stamps = _Stamps(lambda damage: report(log, damage))
+    for line in scan(source.log, stamps.report):
         fields = line.fields
+        stamps.look(line)
         if kinds and fields.get("type") not in kinds:
             continue
         if key is not None and (fields.get("type") != "state" or fields.get("key") != key):
             continue
         yield _shown(log, line, source)
+
+
+class _Stamps:
+    """Reports stamps that are missing, or do not follow the one before."""
+
+    def __init__(self, report: Callable[[Damage], None]) -> None:
+        self.report = report
+        self._seq = -1
+        self._n = -1
+
+    def look(self, line: Line) -> None:
+        seq, n = line.fields.get("seq"), line.fields.get("n")
+        if type(seq) is not int or type(n) is not int:
+            self._fault(line, BAD_RECORD, "a record without a stamp (seq, n and t)")
+            return
+        if seq != self._seq + 1:
+            self._fault(line, BAD_STAMP, f"seq {seq} follows {self._seq}")
+        elif n <= self._n:
+            self._fault(line, BAD_STAMP, f"n {n} does not increase (it was {self._n})")
+        self._seq, self._n = seq, max(self._n, n)
+
+    def _fault(self, line: Line, kind: str, why: str) -> None:
+        self.report(Damage(line.number, line.offset, line.length, kind, why))
 
 
 def merged(parts: list[Iterator[Shown]]) -> Iterator[Shown]:
@@ -182,7 +208,11 @@ def _entry(value: Object) -> str:
         author = None
     id_ = value.get("id")
     number = id_ if type(id_) is int else -1
-    return f"{id_} {excerpt(Entry(number, Message.of(message), author))}"
+    told = excerpt(Entry(number, Message.of(message), author))
+    error = message.get("errorMessage")
+    if isinstance(error, str) and not message.get("content"):
+        told = f"{told.removesuffix('(empty)')}error: {title_of(error)}"
+    return f"{id_} {told}"
 
 
 def _who(by: JSON) -> str:

@@ -82,6 +82,8 @@ class Turn(NamedTuple):
     made_ms: int | None
     stop: str | None
     """Why the model stopped, where it was no plain end."""
+    error: str | None
+    """What went wrong, where the reply ended in an error that says so."""
     parts: tuple[Part, ...]
     value: Object
     """The message as the log holds it."""
@@ -186,6 +188,7 @@ def _turn(
         who,
         entry.made,
         _stop(value),
+        _error(value),
         tuple(parts),
         value,
     )
@@ -260,6 +263,14 @@ def _stop(value: Object) -> str | None:
             (key for key in (stop.get("kind"), stop.get("type")) if key), next(iter(stop), None)
         )
     return stop if isinstance(stop, str) and stop not in _PLAIN_STOPS else None
+
+
+def _error(value: Object) -> str | None:
+    stop = value.get("stop")
+    found: list[JSON] = [value.get("errorMessage")]
+    if isinstance(stop, dict):
+        found += [stop.get("message"), stop.get("error")]
+    return next((text for text in found if isinstance(text, str) and text.strip()), None)
 
 
 def _has(value: Object, kind: str) -> bool:

@@ -12,10 +12,19 @@ from agentmem_cli.limits import LOCK_WAIT_S
 from agentmem_cli.storage import listing
 from agentmem_cli.storage.dirfiles import DirFiles, PluginFiles, read_below
 from agentmem_cli.storage.files import Folder, remove_tree, rename_folder
-from agentmem_cli.storage.layout import LOCK, LOG_END, REDO, TRASH, file_path, log_path, split
+from agentmem_cli.storage.layout import (
+    LOCK,
+    LOG_END,
+    RECOVERED,
+    REDO,
+    TRASH,
+    file_path,
+    log_path,
+    split,
+)
 from agentmem_cli.storage.logfile import OpenLog
 from agentmem_cli.storage.names import check_log_name, check_name
-from agentmem_cli.storage.streams import token
+from agentmem_cli.storage.streams import chunks, token
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -235,6 +244,40 @@ class DirStore:
         with self.batch() as batch:
             batch.remove_file(name)
 
+    def set_file_aside(self, name: str) -> str:
+        """Move the file *name* under ``recovered/``, however large it is; return its name there.
+
+        It is named by the SHA-256 of its bytes, which are read in pieces.
+
+        Raises:
+            FileNotFoundError: There is none.
+            Busy: The lock was not free in time.
+            OSError: The system refused; the file stands where it stood.
+        """
+        check_name(name)
+        folders, last = split(file_path(name))
+        with self.lock(), Folder.at(self._root) as root, root.walk(folders) as folder:
+            digest = _sha256(folder, last)
+            new = f"{RECOVERED}{last}-{digest}.part"
+            above, kept = split(file_path(new))
+            with root.reach(above) as target:
+                folder.move(last, target, kept)
+                target.sync()
+                folder.sync()
+        return new
+
+    def file_sha256(self, name: str) -> str:
+        """Return the SHA-256 of a file's bytes, read in pieces, as hex digits.
+
+        Raises:
+            FileNotFoundError: There is none.
+            OSError: A link stands on the way, or the system refused.
+        """
+        check_name(name)
+        folders, last = split(file_path(name))
+        with Folder.at(self._root) as root, root.walk(folders) as folder:
+            return _sha256(folder, last)
+
     def files(self) -> list[str]:
         """Return the names of all files, sorted."""
         with _top(self._root) as root:
@@ -300,6 +343,16 @@ class DirStore:
                 return
         rename_folder(place, trash)  # Windows does not move a folder with an open file in it
         remove_tree(trash)
+
+
+def _sha256(folder: Folder, name: str) -> str:
+    import hashlib
+
+    digest = hashlib.sha256()
+    with folder.opened(name) as descriptor:
+        for chunk in chunks(descriptor, 0, os.fstat(descriptor).st_size):
+            digest.update(chunk)
+    return digest.hexdigest()
 
 
 @contextmanager

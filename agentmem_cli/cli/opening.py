@@ -1,0 +1,57 @@
+"""Finding a session, opening it, and what is to be told about it before anything else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agentmem_cli.cli.output import warn
+from agentmem_cli.errors import ConflictError, OldLayout, SessionError
+
+if TYPE_CHECKING:
+    from agentmem_cli.cli.settings import Settings
+    from agentmem_cli.operations.catalog import Found
+    from agentmem_cli.storage.directory import DirStore
+
+
+def open_to_look(settings: Settings, words: str) -> tuple[Found, DirStore]:
+    """Find a session and open it to be shown.
+
+    What a crash left undone is finished first; where that cannot be, it is
+    told, and the session is shown as it lies there: a look needs no lock.
+    """
+    from agentmem_cli.operations.catalog import find, open_session
+
+    found = find(settings.root, words)
+    try:
+        store = open_session(found, lock_wait_s=settings.lock_wait_s)
+    except OldLayout:
+        raise
+    except (ConflictError, SessionError, OSError) as error:
+        store = open_session(found, lock_wait_s=settings.lock_wait_s, finish=False)
+        warn(f"{found.id}: a change was cut short and cannot be finished now: {error}")
+    warn_of_readers(found.id, store)
+    return found, store
+
+
+def open_to_change(settings: Settings, words: str) -> tuple[Found, DirStore]:
+    """Find a session and open it for a change."""
+    from agentmem_cli.operations.catalog import find, open_session
+
+    found = find(settings.root, words)
+    store = open_session(found, lock_wait_s=settings.lock_wait_s)
+    warn_of_readers(found.id, store)
+    return found, store
+
+
+def warn_of_readers(session: str, store: DirStore) -> None:
+    """Warn where other users of the machine may read a session."""
+    try:
+        loose = store.loose()
+    except OSError:
+        return  # Why: whatever cannot be read here is told where it is needed.
+    if loose:
+        more = f" and {len(loose) - 1} files and folders in it" if len(loose) > 1 else ""
+        warn(
+            f"{session}: other users of this machine may get at it{more}; "
+            f"chmod -R go= {store.path} keeps them out"
+        )
