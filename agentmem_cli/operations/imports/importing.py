@@ -240,9 +240,14 @@ def _import(transcript: Transcript, store: DirStore, path: Path, options: Option
             batch: Batch = _Nowhere(store)
         else:
             batch = stack.enter_context(batch_of(store, options.lock_wait_s))
-        # Why read here: what is held under the lock is what will be written to.
+        # Why read again: only what is there under the lock is what will be written to.
+        source = transcript.streams[0].path
+        _refuse_rewritten(store, source)
+        maps = find_maps(store)
+        if not maps:
+            _refuse_without_map(store, source)
         folds = {log: fold_log(store, log) for log in store.logs()}
-        sources = stack.enter_context(_opened(transcript, find_maps(store)))
+        sources = stack.enter_context(_opened(transcript, maps))
 
         def place_of(session: str, raw: str) -> int | None:
             return place_in(path.parent / session, raw)
@@ -251,7 +256,7 @@ def _import(transcript: Transcript, store: DirStore, path: Path, options: Option
         importing = Importing(sources, Target(store, batch, folds), wishes)
         importing.run()
         if not importing.counts.messages:
-            msg = f"{transcript.streams[0].path}: no message recognised"
+            msg = f"{source}: no message recognised"
             raise AgentMemError(msg)
         return _report(importing, sources, transcript, path, options, created=not folds)
 
