@@ -110,8 +110,10 @@ def _agentmem(folder: Path) -> list[str]:
         return [str(installed)]
     folder.mkdir(parents=True, exist_ok=True)
     launcher = folder / "agentmem.py"
+    # Why `re`: the program that pip writes imports it, which --version pays for.
     launcher.write_text(
-        "import sys\nfrom agentmem_cli._entry import main\nsys.exit(main())\n", encoding="utf-8"
+        "import re, sys\nfrom agentmem_cli._entry import main\nsys.exit(main())\n",
+        encoding="utf-8",
     )
     return [sys.executable, str(launcher)]
 
