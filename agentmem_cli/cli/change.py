@@ -62,10 +62,13 @@ def new(
         else:
             out.line(one_line(started.found.id))
     if started.name != started.found.id:
-        warn(
-            f"{started.name!r} is no file name on every system; "
-            f"the session is called {started.found.id}"
-        )
+        warn(_renamed(started.name, f"the session is called {started.found.id}"))
+
+
+def _renamed(name: str, instead: str) -> str:
+    from agentmem_cli.cli.text import cell
+
+    return f"{cell(repr(name), 80)} is no file name on every system; {instead}"
 
 
 def append(
@@ -98,7 +101,7 @@ def append(
     and content. All of them become one record, or none.
     """
     from agentmem_cli.cli.opening import open_to_change
-    from agentmem_cli.cli.output import talk
+    from agentmem_cli.cli.output import talk, warn
     from agentmem_cli.cli.render import count
     from agentmem_cli.cli.text import one_line
     from agentmem_cli.operations.append import agent_to_append
@@ -109,6 +112,8 @@ def append(
     log, name = agent_to_append(store, agent)
     messages = _messages(file, role)
     added = add(store, log, messages, author=_author(author), name=name, at_ms=settings.now_ms)
+    if name is not None:
+        warn(_renamed(name, f"the agent's log is called {log}"))
     _tell_aside(found.id, added)
     if json:
         with settings.output() as out:

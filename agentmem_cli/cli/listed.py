@@ -67,8 +67,15 @@ def print_json(settings: Settings, shown: Sequence[Row]) -> None:
     _warn_of_readers(settings, shown)
 
 
-def print_table(settings: Settings, shown: Sequence[Row], total: int) -> None:
-    """Print a table, and on standard error how many of how many sessions it has."""
+def print_table(settings: Settings, shown: Sequence[Row], *, fitting: int, everything: int) -> None:
+    """Print a table, and on standard error how many of how many sessions it has.
+
+    Args:
+        settings: The settings of this run.
+        shown: The rows.
+        fitting: How many sessions fit the filters.
+        everything: How many there are.
+    """
     labelled = any(row.labels for row in shown)
     damaged = any(row.damaged or row.problem for row in shown)
     columns = [
@@ -103,7 +110,7 @@ def print_table(settings: Settings, shown: Sequence[Row], total: int) -> None:
     if shown:
         with settings.output(paged=True) as out:
             table(out, columns, lines, settings)
-    _tell(settings, len(shown), total)
+    _tell(settings, len(shown), fitting, everything)
     _warn(shown)
     _warn_of_readers(settings, shown)
 
@@ -176,16 +183,20 @@ def _damage(row: Row) -> str:
     return "?" if row.damaged is None else ""
 
 
-def _tell(settings: Settings, shown: int, total: int) -> None:
-    if shown < total:
-        talk(f"{count(shown)} of {count(total, 'session')}; --limit 0 shows all of them.")
-    elif total == 0:
+def _tell(settings: Settings, shown: int, fitting: int, everything: int) -> None:
+    if everything == 0:
         talk(
-            f"No sessions under {settings.root}.",
+            f"No sessions under {one_line(str(settings.root))}.",
             "agentmem import brings transcripts in, agentmem new starts one.",
         )
+    elif fitting == 0:
+        talk(f"None of {count(everything, 'session')} fits.")
+    elif shown < fitting:
+        talk(f"{count(shown)} of {count(fitting, 'session')}; --limit 0 shows all of them.")
+    elif fitting < everything:
+        talk(f"{count(fitting)} of {count(everything, 'session')} fit.")
     else:
-        talk(count(total, "session"))
+        talk(count(fitting, "session"))
 
 
 def _warn(shown: Sequence[Row]) -> None:

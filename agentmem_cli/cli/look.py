@@ -92,13 +92,14 @@ def list_sessions(
         larger=larger,
         older=older,
     )
-    found = ordered(matching(rows(str(settings.root)), wanted, agent), sort)
+    everything = list(rows(str(settings.root)))
+    found = ordered(matching(everything, wanted, agent), sort)
     most = limit if limit is not None else (0 if json else LIST_ROWS)
     shown = found[:most] if most else found
     if json:
         print_json(settings, shown)
     else:
-        print_table(settings, shown, len(found))
+        print_table(settings, shown, fitting=len(found), everything=len(everything))
 
 
 def show(

@@ -233,8 +233,10 @@ def agent_to_append(store: DirStore, words: str | None) -> tuple[str, str | None
     if words in agents:
         return words, None
     safe = safe_name(words)
+    if safe in agents:
+        return safe, None
     taken = {log.casefold(): log for log in agents}
-    if safe not in agents and safe.casefold() in taken:
+    if safe.casefold() in taken:
         msg = f"an agent is called {taken[safe.casefold()]!r}, which some disks take for {words!r}"
         raise ConflictError(msg, hint="Choose another name.")
     return safe, words if safe != words else None

@@ -8,6 +8,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from agentmem_cli.errors import AmbiguousError, Io, NotFoundError, UsageError
+from agentmem_cli.operations.imports.naming import safe_name
 from agentmem_cli.storage.layout import FILES, LOG_END, LOGS, TRASH
 
 if TYPE_CHECKING:
@@ -73,8 +74,8 @@ def find(root: Path, words: str) -> Found:
     """Find the session that *words* name.
 
     They are a path where they hold a separator; else a name under the root,
-    a session directory here, the beginning of one name under the root, or
-    ``@last``.
+    a session directory here, the beginning of one name under the root, what
+    a session under it was called when it was started, or ``@last``.
 
     Raises:
         NotFoundError: No session is named so; nothing was made.
@@ -140,6 +141,9 @@ def _by_beginning(root: Path, words: str) -> Found:
     if fitting:
         msg = f"{len(fitting)} sessions begin with {words!r}"
         raise AmbiguousError(msg, fitting, hint="Give more of the name.")
+    path = os.path.join(root, safe_name(words))
+    if is_session(path):
+        return Found(safe_name(words), path)
     msg = f"no such session: {words!r} (under {root})"
     raise NotFoundError(msg, hint=_suggestion(words, everything))
 
@@ -192,21 +196,17 @@ def choose_agent(store: DirStore, words: str | None) -> str:
         NotFoundError: There is no such agent, or no agent at all.
         AmbiguousError: More than one begins so.
     """
-    from agentmem_cli.session.heads import main_log
     from agentmem_cli.session.record import SESSION
 
     agents = [log for log in store.logs() if log != SESSION]
     if words is None:
-        main = main_log(store)
-        if main is not None:
-            return main
-        if agents:
-            msg = "every agent of this session is retired"
-            raise NotFoundError(msg, hint=f"Name one by --agent: {', '.join(agents[:9])}.")
-        msg = "the session has no agent yet"
-        raise NotFoundError(msg, hint="agentmem append adds the first message.")
-    if words in agents:
-        return words
+        return _main_agent(store, agents)
+    if not words:
+        msg = "--agent is empty"
+        raise UsageError(msg)
+    for exact in (words, safe_name(words)):
+        if exact in agents:
+            return exact
     fitting = [agent for agent in agents if agent.startswith(words)]
     if len(fitting) == 1:
         return fitting[0]
@@ -215,3 +215,16 @@ def choose_agent(store: DirStore, words: str | None) -> str:
         raise AmbiguousError(msg, fitting, hint="Give more of the id.")
     msg = f"no such agent: {words!r}"
     raise NotFoundError(msg, hint=f"There are: {', '.join(agents[:9]) or 'none'}.")
+
+
+def _main_agent(store: DirStore, agents: list[str]) -> str:
+    from agentmem_cli.session.heads import main_log
+
+    main = main_log(store)
+    if main is not None:
+        return main
+    if agents:
+        msg = "every agent of this session is retired"
+        raise NotFoundError(msg, hint=f"Name one by --agent: {', '.join(agents[:9])}.")
+    msg = "the session has no agent yet"
+    raise NotFoundError(msg, hint="agentmem append adds the first message.")

@@ -1,4 +1,4 @@
-"""The command line in this process, and sessions written byte by byte, for the tests of commands."""
+"""The command line in this process, and sessions written byte by byte."""
 
 from __future__ import annotations
 
@@ -123,15 +123,14 @@ def said(seq: int, text: str, role: str = "user", *, id_: int | None = None, **s
 
 def pushed(seq: int, value: Object, *, id_: int | None = None, **stamp: int) -> bytes:
     entry: Object = {"message": value, "id": seq - 1 if id_ is None else id_}
-    return record(seq, "push", entries=[entry], **stamp)  # type: ignore[arg-type]
+    return record(seq, "push", entries=[entry], **stamp)
 
 
 def turns(count: int, log: str = "main") -> list[bytes]:
     """A header and *count* messages: text 1 of the user, text 2 of the model, and so on."""
-    lines = [header(log)]
-    for seq in range(1, count + 1):
-        lines.append(said(seq, f"text {seq}", "user" if seq % 2 else "assistant"))
-    return lines
+    numbers = range(1, count + 1)
+    said_ones = [said(seq, f"text {seq}", "user" if seq % 2 else "assistant") for seq in numbers]
+    return [header(log), *said_ones]
 
 
 def join(lines: list[bytes]) -> bytes:
