@@ -9,9 +9,14 @@ from hypothesis import strategies as st
 
 from agentmem_cli.session.aside import Aside
 from agentmem_cli.session.author import Author
+from agentmem_cli.session.change import ChangeRecord
 from agentmem_cli.session.codec import Number, dumps
 from agentmem_cli.session.conversation import Conversation
 from agentmem_cli.session.message import Message
+from agentmem_cli.session.reader import HeldFiles
+from agentmem_cli.session.record import Header, encode_header, encode_record
+from agentmem_cli.session.stamp import Stamp
+from agentmem_cli.session.storing import stored_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -370,6 +375,16 @@ def edits() -> SearchStrategy[Edit]:
 def histories(max_size: int = 6) -> SearchStrategy[list[Edit]]:
     """Whole histories of live edits."""
     return st.lists(edits(), max_size=max_size)
+
+
+def log_of(conversation: Conversation) -> bytes:
+    """Return the unsaved changes as a log, whose lineage is always the same."""
+    records = stored_records(conversation.unsaved, HeldFiles({}))
+    lines = [encode_header(Stamp(0, 0, START_MS), Header("main", 7))]
+    for record in records:
+        assert isinstance(record, ChangeRecord)
+        lines.append(encode_record(Stamp(len(lines), len(lines), record.at), record))
+    return b"".join(lines)
 
 
 JUNK_LINES = (
