@@ -170,7 +170,8 @@ def _rare(kind: JSON, fields: Object) -> tuple[str, list[str]]:
         return f"all replaced by {len(entries)} entries", [_entry(entry) for entry in entries]
     if kind == "retired":
         return "gone for good", []
-    return f"a record of the unknown type {kind!r}", [_short(fields)]
+    rest: Object = {key: value for key, value in fields.items() if key not in _STAMP}
+    return f"a record of the unknown type {kind!r}", [_cut(rest)] if rest else []
 
 
 def _aside(fields: Object) -> str:
@@ -225,10 +226,17 @@ def _who(by: JSON) -> str:
     return author.title if isinstance(author.title, str) else author.name
 
 
+_STAMP: Final = frozenset({"seq", "n", "t", "type"})
+
+
 def _short(value: JSON) -> str:
+    return title_of(_cut(value))
+
+
+def _cut(value: JSON) -> str:
     from agentmem_cli.session.codec import dumps
 
-    return title_of(dumps(value)[:4_000].decode("utf-8", "replace"))
+    return dumps(value)[:4_000].decode("utf-8", "replace")
 
 
 def _number(value: JSON) -> int | None:

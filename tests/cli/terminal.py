@@ -47,3 +47,16 @@ def _read(descriptor: int) -> bytes:
         return os.read(descriptor, 65_536)
     except OSError:
         return b""
+
+
+def in_process(words: list[str], *, stdin: bytes = b"") -> tuple[int, str, str]:
+    """Run a command as a process of its own; return its status, output and errors."""
+    done = subprocess.run(
+        [sys.executable, "-m", "agentmem_cli", *words],
+        input=stdin,
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        timeout=50,
+        check=False,
+    )
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
