@@ -77,9 +77,11 @@ class LogSource:
 def _array_start(text: str) -> int:
     """Where a record's array of entries begins, whichever type it has."""
     spans = members(text)
-    for key in ("entries", "with"):
-        if key in spans:
-            return spans[key][0]
+    start, stop = spans["type"]
+    kind = loads_text(text[start:stop])
+    if kind != "reset":
+        # Why: by the type, since a record may hold the other's key as one nobody knows.
+        return spans["with" if kind == "splice" else "entries"][0]
     begin, end = spans["state"]
     return begin + members(text[begin:end])["entries"][0]
 

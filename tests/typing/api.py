@@ -1,0 +1,191 @@
+"""What type checkers see of the library; checked by mypy, never run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_type
+
+from agentmem_cli import (
+    Aside,
+    AsyncStore,
+    Author,
+    Batch,
+    Changed,
+    ChangeRecord,
+    Conversation,
+    DirFiles,
+    DirStore,
+    Entry,
+    Files,
+    Format,
+    LogRecord,
+    MemoryStore,
+    Message,
+    PluginFiles,
+    Push,
+    Record,
+    Repair,
+    Reset,
+    Retired,
+    Saved,
+    SavedAgent,
+    Session,
+    SessionMeta,
+    SetAside,
+    SetHalt,
+    Splice,
+    Stamp,
+    Store,
+    TornTail,
+    Unreadable,
+    Writer,
+    as_async,
+    as_of,
+    excerpt,
+    history,
+    load,
+    load_async,
+    load_images,
+    main_order,
+    pending_calls,
+    read_conversation,
+    safe_start,
+    save,
+    save_async,
+    store_images,
+    title_of,
+    validate,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from agentmem_cli import Change, Problem
+
+
+def stores(path: Path) -> list[Store]:
+    directory = DirStore.open(path)
+    memory = MemoryStore()
+    as_files: list[Files] = [directory, memory, DirFiles(path), PluginFiles(directory)]
+    assert_type(directory.logs(), list[str])
+    assert_type(memory.read_log("main"), bytes)
+    assert_type(as_async(memory), AsyncStore)
+    assert_type(as_files[0].read_file("meta.json"), bytes)
+    with memory.batch() as batch:
+        changing: Batch = batch
+        changing.append_log("main", 0, b"")
+    return [directory, memory, MemoryStore(memory)]
+
+
+def conversations(store: Store) -> Conversation:
+    conversation = load(store, "main")
+    assert_type(conversation.push(Message.user("a"), Author.user(), by=Author.rig(), at=1), int)
+    assert_type(conversation.extend([Message.assistant("b", stop="end")]), list[int])
+    gone = conversation.splice(0, 1, [Message.system("c"), conversation.entries[0]])
+    assert_type(gone, list[Entry])
+    assert_type(conversation.restore(0, 0, gone), list[Entry])
+    assert_type(conversation.put_aside(Aside("note", Author.plugin("p"), {"a": [1]})), int)
+    assert_type(conversation.messages, list[Message])
+    assert_type(conversation.entries, list[Entry])
+    assert_type(conversation.unsaved, tuple[ChangeRecord, ...])
+    assert_type(conversation.take_unsaved(), list[ChangeRecord])
+    assert_type(conversation.continues(1, 2), bool)
+    assert_type(conversation.normalize(), bool)
+    assert_type(conversation.halt, str | None)
+    assert_type(conversation.asides, dict[int, Aside])
+    assert_type(conversation.lineage, int)
+    conversation.set_halt("kept")
+    conversation.remove_aside(0)
+    conversation.apply(SetHalt(None))
+    save(store, "main", conversation)
+    return as_of(store, "main", 3)
+
+
+def told(record: LogRecord) -> int | str | None:
+    """Every record has a case; mypy would miss a return otherwise."""
+    match record:
+        case ChangeRecord(change, by, at):
+            assert_type(by, Author | None)
+            return told_change(change) or at
+        case Saved(key, _):
+            return key
+        case Retired():
+            return None
+
+
+def told_change(change: Change) -> int | str | None:
+    """Every change has a case."""
+    match change:
+        case Push(entries):
+            return len(entries)
+        case Splice(from_, to, removed, with_):
+            return from_ + to + len(removed) + len(with_)
+        case SetHalt(halt):
+            return halt
+        case SetAside(id_, aside):
+            return id_ if aside is None else aside.kind
+        case Reset(state):
+            return state.next_message
+
+
+def sessions(store: Store) -> None:
+    assert_type(history(store, "main"), list[tuple[Stamp, LogRecord]])
+    assert_type(read_conversation(store), tuple[str, Conversation] | None)
+    session, unreadable = Session.read_lenient(store)
+    assert_type(session, Session)
+    assert_type(unreadable, list[Unreadable])
+    assert_type(Session.read(store).agents, list[SavedAgent])
+    assert_type(session.main_agent(), SavedAgent | None)
+    assert_type(session.repairs, list[Repair])
+    for agent in sorted(session.agents, key=main_order):
+        assert_type(agent.model(), str | None)
+        assert_type(agent.parent, str | None)
+        assert_type(agent.started_ms, int)
+        assert_type(excerpt(agent.conversation.entries[0]), str)
+    for repair in session.repairs:
+        if isinstance(repair, TornTail):
+            assert_type(repair.set_aside, str | None)
+    session.save(store)
+    meta = SessionMeta.of(session)
+    meta.write(store)
+    assert_type(SessionMeta.read(store).labels, dict[str, str])
+    assert_type(title_of("a"), str)
+
+
+def writers(store: Store) -> None:
+    writer, session = Writer.open(store)
+    assert_type(session, Session)
+    writer.start()
+    writer.open_log("kid", parent="main")
+    writer.set_value("main", "k", {"a": [1, None]})
+    assert_type(writer.fork_log("main", "copy", through=3), bool)
+    assert_type(writer.is_live(), bool)
+    writer.retire("kid")
+    writer.flush()
+
+
+def messages(store: Store, talk: list[Message]) -> list[Problem]:
+    assert_type(store_images(talk[0], store), Message)
+    assert_type(load_images(talk[0], store), Message)
+    assert_type(talk[0].raw, bytes)
+    assert_type(talk[0].role, str)
+    assert_type(safe_start(talk, 3), int)
+    assert_type(pending_calls(talk), list[str])
+    return validate(talk)
+
+
+async def waiting(store: AsyncStore) -> None:
+    conversation = await load_async(store, "main")
+    assert_type(conversation, Conversation)
+    await save_async(store, "main", conversation)
+
+
+def refused(store: Store) -> int | str | None:
+    try:
+        load(store, "main")
+    except Record as error:
+        return error.line
+    except Format as error:
+        return error.found
+    except Changed as error:
+        return error.log
+    return None
