@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from agentmem_cli.operations.catalog import Found
     from agentmem_cli.operations.verify import Finding, Report
     from agentmem_cli.session.codec import JSON
+    from agentmem_cli.storage.directory import DirStore
 
 
 def verify(
@@ -46,18 +47,25 @@ def verify(
 
 def _verified(settings: Settings, found: Found) -> Report:
     from agentmem_cli.cli.render import progress
-    from agentmem_cli.errors import OldLayout
+    from agentmem_cli.errors import OldLayout, SessionError
     from agentmem_cli.operations.catalog import open_session
     from agentmem_cli.operations.verify import PROBLEM, Checked, Finding, Report, verify
 
     try:
         store = open_session(found, lock_wait_s=settings.lock_wait_s, finish=False)
-    except OldLayout as error:
-        finding = Finding(PROBLEM, "old-layout", "", None, None, None, str(error))
+    except SessionError as error:
+        kind = "old-layout" if isinstance(error, OldLayout) else "unreadable"
+        finding = Finding(PROBLEM, kind, "", None, None, None, str(error))
         return Report((finding,), Checked(0, 0, 0, 0, 0, 0))
-    total = sum(store.log_stat(log).size for log in store.logs())
-    with progress(f"verify {found.id}", total, settings) as advance:
+    with progress(f"verify {found.id}", _bytes_of(store), settings) as advance:
         return verify(store, advance)
+
+
+def _bytes_of(store: DirStore) -> int | None:
+    try:
+        return sum(store.log_stat(log).size for log in store.logs())
+    except OSError:
+        return None  # Why: what cannot be read is a finding, told with the others.
 
 
 def _print_json(out: Output, found: Found, report: Report) -> None:

@@ -6,9 +6,11 @@ than the reading was.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import SessionError
+from agentmem_cli.operations.strays import strays
 from agentmem_cli.session.fold import LogFold
 from agentmem_cli.session.images import BLOB_FOLDER, blob_names, check_blob
 from agentmem_cli.session.lines import TOO_DEEP
@@ -18,6 +20,7 @@ from agentmem_cli.session.reader import open_log
 from agentmem_cli.session.record import SESSION
 from agentmem_cli.session.source import LogSource
 from agentmem_cli.session.writer import RECOVERED
+from agentmem_cli.storage.layout import FILES, LOGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,7 +95,7 @@ def verify(store: DirStore, progress: Callable[[int], None] | None = None) -> Re
     """
     work = _Work(store, progress)
     work.layout()
-    for log in store.logs():
+    for log in work.names(store.logs, LOGS):
         work.log(log)
     work.agents()
     work.files()
@@ -114,7 +117,8 @@ class _Work:
         self._blobs: dict[str, tuple[str, int]] = {}
         self._blobs_read = 0
         self._unchecked = 0
-        self._imported = any(name.startswith(IMPORTS) for name in store.files())
+        self._there = self.names(store.files, FILES)
+        self._imported = any(name.startswith(IMPORTS) for name in self._there)
 
     def checked(self) -> Checked:
         return Checked(
@@ -129,6 +133,19 @@ class _Work:
     def add(self, level: str, kind: str, where: str, why: str) -> None:
         self.found.append(Finding(level, kind, where, None, None, None, why))
 
+    def names(self, read: Callable[[], list[str]], folder: str) -> list[str]:
+        """Return the names that *read* gives; none where the folder cannot be read."""
+        try:
+            return read()
+        except OSError as error:
+            self.add(
+                PROBLEM,
+                "unreadable",
+                folder,
+                f"{error.strerror or error}; nothing in it was checked",
+            )
+            return []
+
     def layout(self) -> None:
         if self.store.pending():
             why = "a change was cut short; the next command that changes something finishes it"
@@ -137,6 +154,13 @@ class _Work:
             self.add(PROBLEM, "leftover", name, "left behind by a program that was stopped")
         for name in self.store.loose():
             self.add(PROBLEM, "loose-mode", name, "other users of this machine may read it")
+        for stray in strays(self.store.path):
+            if stray.is_link:
+                why = "a symbolic link: it is not followed, and nothing behind it was checked"
+                self.add(PROBLEM, "link", stray.where, why)
+            else:
+                why = "no log and no file of a session; not looked into"
+                self.add(NOTICE, "stray", stray.where, why)
 
     def log(self, log: str) -> None:
         try:
@@ -199,9 +223,7 @@ class _Work:
                 self.add(PROBLEM, "stray-conversation", log, why)
 
     def files(self) -> None:
-        import hashlib
-
-        there = set(self.store.files())
+        there = set(self._there)
         for name, (log, line) in sorted(self._blobs.items()):
             if BLOB_FOLDER + name not in there:
                 why = f"blob {name} is missing"
@@ -210,11 +232,7 @@ class _Work:
             if name.startswith(BLOB_FOLDER):
                 self._blob(name)
             elif name.startswith(RECOVERED):
-                data = self._read(name)
-                digest = name.removesuffix(".part").rpartition("-")[2]
-                if data is not None and hashlib.sha256(data).hexdigest() != digest:
-                    why = "its bytes are not those that its name says"
-                    self.add(PROBLEM, "mismatched-recovered", name, why)
+                self._recovered(name)
             elif name != META:
                 self._unchecked += 1
 
@@ -231,6 +249,21 @@ class _Work:
             self.add(PROBLEM, "mismatched-blob", name, why)
         if short not in self._blobs:
             self.add(NOTICE, "unused-blob", name, f"no record names it ({len(data)} bytes)")
+
+    def _recovered(self, name: str) -> None:
+        named = _DIGEST.search(name)
+        try:
+            # Why in pieces: what was set aside may be larger than memory.
+            digest = self.store.file_sha256(name)
+            size = self.store.file_stat(name).size
+        except (OSError, SessionError) as error:
+            self.add(PROBLEM, "unreadable", name, str(error))
+            return
+        self._bytes += size
+        self.advance(size)
+        if named is not None and named[1] != digest:
+            why = "its bytes are not those that its name says"
+            self.add(PROBLEM, "mismatched-recovered", name, why)
 
     def _read(self, name: str) -> bytes | None:
         try:
@@ -320,3 +353,5 @@ class _LogWatch:
 
 
 _TELL_BYTES: Final = 4 << 20
+
+_DIGEST: Final = re.compile(r"-([0-9a-f]{64})\.part$")

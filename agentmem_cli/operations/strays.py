@@ -1,0 +1,57 @@
+"""What stands in a session's folders and is read by nobody.
+
+A check that passed over it in silence would be cleaner than its reading was.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from agentmem_cli.storage.layout import FILES, LOG_END, LOGS, is_leftover
+from agentmem_cli.storage.names import is_log_name, is_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Stray(NamedTuple):
+    """One entry that no reader opens."""
+
+    where: str
+    """Its path below the session, with slashes."""
+    is_link: bool
+
+
+def strays(session: Path) -> Iterator[Stray]:
+    """Yield the links, and what is neither a log nor a file, below ``logs/`` and ``files/``.
+
+    Leftovers are none; links are not followed.
+    """
+    for top in (LOGS, FILES):
+        if (session / top).is_symlink():
+            yield Stray(top, is_link=True)
+            continue
+        for place, folders, files in os.walk(session / top):
+            above = Path(place)
+            for name in sorted([*folders, *files]):
+                where = (above / name).relative_to(session).as_posix()
+                if (above / name).is_symlink():
+                    yield Stray(where, is_link=True)
+                elif not _is_known(where, above / name):
+                    yield Stray(where, is_link=False)
+
+
+def _is_known(where: str, path: Path) -> bool:
+    """Whether an entry is read, leads to what is, or is a leftover (told of elsewhere)."""
+    top, _, name = where.partition("/")
+    if is_leftover(where):
+        return True
+    if path.is_dir():
+        return top == FILES
+    if not path.is_file():
+        return False
+    if top == FILES:
+        return is_name(name)
+    return name.endswith(LOG_END) and is_log_name(name.removesuffix(LOG_END))

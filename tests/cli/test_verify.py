@@ -1,0 +1,325 @@
+"""`verify`: names every damaged place, changes nothing, never clean of what it did not read."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.running import (
+    header,
+    join,
+    message,
+    ok,
+    pushed,
+    record,
+    run,
+    said,
+    tree,
+    turns,
+    write,
+    write_meta,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from agentmem_cli.session.codec import Object
+    from tests.cli.running import Value
+
+PNG = b"\x89PNG\r\n\x1a\nx"
+DIGEST = hashlib.sha256(PNG).hexdigest()
+
+
+def _file(root: Path, name: str, data: bytes) -> Path:
+    path = root / "one" / "files" / name
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.write_bytes(data)
+    path.chmod(0o600)
+    return path
+
+
+def _found(*words: str) -> Value:
+    done = run("verify", *words, "--json")
+    value = done.object
+    assert done.status == (1 if value["problems"] else 0)
+    return value
+
+
+def _kinds(level: str = "problem") -> list[str]:
+    return [found["kind"] for found in _found("one")["findings"] if found["level"] == level]
+
+
+def test_a_sound_session_is_clean_and_says_how_much_was_read(root: Path) -> None:
+    ok("new", "one")
+    ok("append", "one", "--role", "user", stdin=b"hello")
+
+    done = ok("verify", "one")
+
+    assert done.out.startswith("one: no problems (1 log, 2 records, 1 message, 0 blobs, ")
+    assert done.err == ""
+
+
+def test_json_has_the_findings_and_what_was_checked(root: Path) -> None:
+    data = join(turns(2))
+    write(root, "one", "main", data + b'{"seq":3')
+    _file(root, "plugins/notes/a.txt", b"theirs")
+
+    assert _found("one") == {
+        "schema": "agentmem.verify/1",
+        "session": "one",
+        "clean": False,
+        "problems": 1,
+        "findings": [
+            {
+                "level": "problem",
+                "kind": "torn-tail",
+                "where": "main",
+                "line": 4,
+                "byte": len(data),
+                "length": 8,
+                "why": "the last line is cut off (8 bytes)",
+            }
+        ],
+        "checked": {"logs": 1, "records": 3, "messages": 2, "blobs": 0, "bytes": len(data) + 8},
+        "not_checked": {"plugin_files": 1},
+    }
+
+
+GOOD = turns(5)
+BAD_AT = len(join(GOOD[:2]))
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "line", "byte"),
+    [
+        (join(GOOD[:2]) + GOOD[2][:40], "torn-tail", 3, BAD_AT),
+        (join([*GOOD[:2], GOOD[2][:40], *GOOD[3:]]), "not-json", 3, BAD_AT),
+        (join([*GOOD[:2], GOOD[2][:40] + GOOD[2], *GOOD[3:]]), "welded", 3, BAD_AT),
+        (join([*GOOD[:2], GOOD[2] + GOOD[3], *GOOD[4:]]), "welded", 3, BAD_AT),
+        (join([*GOOD[:2], b"\0" * 9, *GOOD[2:]]), "zeroed", 3, BAD_AT),
+        (join([*GOOD[:2], b"\0" * 9 + GOOD[2], *GOOD[3:]]), "zeroed", 3, BAD_AT),
+        (join([*GOOD[:2], b"[]", *GOOD[2:]]), "no-record", 3, BAD_AT),
+        (join([*GOOD[:2], b"{}", *GOOD[2:]]), "record", 3, BAD_AT),
+        (join([*GOOD[:2], GOOD[1], *GOOD[2:]]), "stamp", 3, BAD_AT),
+        (join([*GOOD[:2], *GOOD[3:]]), "stamp", 3, BAD_AT),
+        (join([*GOOD[:2], record(2, "future_x")]), "unknown-type", 3, BAD_AT),
+        (join([*GOOD[:2], record(2, "splice")]), "record", 3, BAD_AT),
+        (join([header(format="rig-session/9")]), "format", 1, 0),
+        (join([header(log="other")]), "header", 1, 0),
+        (join(GOOD[1:3]), "header", 1, 0),
+        (join([*GOOD[:2], header()]), "stamp", 3, BAD_AT),
+    ],
+)
+def test_each_damaged_place_is_named_by_log_line_byte_and_kind(
+    root: Path, data: bytes, kind: str, line: int, byte: int
+) -> None:
+    write(root, "one", "main", data)
+    before = tree(root)
+
+    found = [each for each in _found("one")["findings"] if each["level"] == "problem"]
+    done = run("verify", "one")
+
+    assert (kind, "main", line, byte) in [
+        (each["kind"], each["where"], each["line"], each["byte"]) for each in found
+    ]
+    assert f"problem  one, main, line {line}, byte {byte}: {kind}: " in done.out
+    assert done.status == 1
+    assert tree(root) == before
+
+
+def test_a_byte_that_is_not_utf_8_is_named_where_it_stands(root: Path) -> None:
+    data = join([*GOOD[:2], GOOD[2].replace(b"text", b"te\xffxt"), *GOOD[3:]])
+    write(root, "one", "main", data)
+
+    (found,) = _found("one")["findings"]
+
+    assert (found["kind"], found["byte"]) == ("not-utf8", data.index(b"\xff"))
+
+
+def test_every_place_is_named_not_the_first_alone(root: Path) -> None:
+    lines = turns(30)
+    for number in (4, 11, 19, 27):
+        lines[number] = lines[number][:25]
+    write(root, "one", "main", join(lines))
+
+    found = _found("one")["findings"]
+
+    assert [each["line"] for each in found if each["kind"] == "not-json"] == [5, 12, 20, 28]
+
+
+def test_a_line_that_is_too_deep_is_said_to_be_unchecked(root: Path) -> None:
+    deep = b'{"seq":2,"n":2,"t":1,"type":"push","x":' + b"[" * 50_000 + b"]" * 50_000 + b"}"
+    write(root, "one", "main", join([*turns(1), deep]))
+
+    (found,) = _found("one")["findings"]
+
+    assert found["kind"] == "too-deep"
+    assert "not checked" in found["why"]
+
+
+def test_pairing_is_checked(root: Path) -> None:
+    call: Object = {"type": "toolcall", "id": "c1", "function": {"name": "bash", "arguments": {}}}
+    result: Object = {"type": "toolresult", "call": "c9", "name": "bash", "content": []}
+    messages: list[Object] = [
+        {"role": "assistant", "content": [call]},
+        message("user", "go on"),
+        {"role": "user", "content": [result]},
+    ]
+    lines = [header(), *(pushed(seq, value) for seq, value in enumerate(messages, 1))]
+    write(root, "one", "main", join(lines))
+
+    whys = [found["why"] for found in _found("one")["findings"]]
+
+    assert any("'c9'" in why and "no call asked for" in why for why in whys)
+    assert any("'c1'" in why and "no result answers" in why for why in whys)
+
+
+def _image(name: str) -> bytes:
+    data: Object = {"type": "url", "value": f"blob:{name}"}
+    part: Object = {"type": "image", "media_type": "png", "data": data}
+    return pushed(1, {"role": "user", "content": [part]})
+
+
+def test_blobs_are_missing_mismatched_or_unused(root: Path) -> None:
+    write(root, "one", "main", join([header(), _image(f"{DIGEST}.png")]))
+
+    assert _kinds() == ["missing-blob"]
+    blob = _file(root, f"blobs/{DIGEST}.png", PNG)
+    assert _kinds() == []
+    blob.write_bytes(b"other")
+    assert _kinds() == ["mismatched-blob"]
+    blob.write_bytes(PNG)
+    _file(root, f"blobs/{hashlib.sha256(b'y').hexdigest()}.bin", b"y")
+    assert _kinds() == []
+    assert _kinds("notice") == ["unused-blob"]
+
+
+def test_what_was_set_aside_is_checked_against_its_name(root: Path) -> None:
+    write(root, "one", "main", join(turns(1)))
+    kept = _file(root, f"recovered/main-{DIGEST}.part", PNG)
+    _file(root, "recovered/unfinished-0123456789abcdef0123456789abcdef.part", b"named otherwise")
+
+    assert _kinds() == []
+    kept.write_bytes(b"changed")
+    assert _kinds() == ["mismatched-recovered"]
+
+
+@pytest.mark.parametrize("data", [b"\0" * 10, b'{"title":', b"[]", b"{}" + b" " * (1 << 20)])
+def test_a_meta_that_cannot_be_read_is_a_problem(root: Path, data: bytes) -> None:
+    write(root, "one", "main", join(turns(1)))
+    write_meta(root, "one", data)
+
+    assert _kinds() == ["meta"]
+
+
+def test_a_stale_meta_is_a_notice(root: Path) -> None:
+    ok("new", "one")
+    write(root, "one", "main", join(turns(1)))
+
+    assert _kinds() == []
+    assert _kinds("notice") == ["stale-meta"]
+
+
+def test_leftovers_and_an_unfinished_change_are_named(root: Path) -> None:
+    path = write(root, "one", "main", join(turns(1)))
+    (path.parent / f".agentmem-{'0' * 32}.rig-part").write_bytes(b"")
+    (root / "one" / ".agentmem.redo").write_bytes(b"x")
+    before = tree(root)
+
+    assert set(_kinds()) == {"unfinished-change", "leftover"}
+    assert tree(root) == before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes say nothing there")
+def test_loose_modes_are_named_one_by_one(root: Path) -> None:
+    path = write(root, "one", "main", join(turns(1)))
+    for place in (path, path.parent, root / "one"):
+        place.chmod(0o755)
+
+    where = [found["where"] for found in _found("one")["findings"]]
+
+    assert where == [".", "logs", "logs/main.jsonl"]
+
+
+def test_links_and_strangers_are_not_passed_over_in_silence(root: Path, tmp_path: Path) -> None:
+    path = write(root, "one", "main", join(turns(1)))
+    (path.parent / "linked.jsonl").symlink_to(path)
+    (path.parent / "notes.txt").write_text("x")
+    (path.parent / "folder").mkdir(0o700)
+    _file(root, "blobs/x", b"x").unlink()
+    (root / "one" / "files" / "plugins").symlink_to(tmp_path)
+
+    found = [(each["kind"], each["where"]) for each in _found("one")["findings"]]
+
+    assert set(found) == {
+        ("link", "files/plugins"),
+        ("link", "logs/linked.jsonl"),
+        ("stray", "logs/folder"),
+        ("stray", "logs/notes.txt"),
+    }
+
+
+def test_logs_behind_a_link_are_not_called_clean(root: Path, tmp_path: Path) -> None:
+    write(tmp_path, "away", "main", join(turns(1)))
+    (root / "one").mkdir(0o700, parents=True)
+    (root / "one" / "files").mkdir(0o700)
+    (root / "one" / "logs").symlink_to(tmp_path / "away" / "logs")
+
+    assert set(_kinds()) == {"link", "unreadable"}
+
+
+def test_all_sessions_are_checked_where_none_is_named(root: Path) -> None:
+    write(root, "good", "main", join(turns(1)))
+    write(root, "one", "main", join([header(), b"junk", said(1, "x")]))
+    (root / "ancient").mkdir()
+    (root / "ancient" / "main.jsonl").write_bytes(join(turns(1)))
+
+    done = run("verify", "--json")
+
+    assert done.status == 1
+    assert {value["session"]: value["clean"] for value in done.objects} == {
+        "ancient": False,
+        "good": True,
+        "one": False,
+    }
+    assert run("verify", "good", "one").status == 1
+    assert run("verify", "good").status == 0
+
+
+def test_no_session_at_all_says_that_nothing_was_checked(root: Path) -> None:
+    done = ok("verify")
+
+    assert done.out == ""
+    assert "nothing was checked" in done.err
+
+
+def test_an_unknown_session_is_not_found(root: Path) -> None:
+    assert run("verify", "nobody").status == 3
+
+
+def test_a_parent_without_a_log_is_a_notice(root: Path) -> None:
+    write(root, "one", "aide", join([header("aide", parent="gone")]))
+
+    assert _kinds() == []
+    assert _kinds("notice") == ["missing-parent"]
+
+
+def test_a_conversation_in_the_sessions_own_log_is_a_problem(root: Path) -> None:
+    write(root, "one", "session", join([header("session"), said(1, "x")]))
+
+    assert _kinds() == ["stray-conversation"]
+
+
+def test_checking_changes_nothing_at_all(root: Path) -> None:
+    write(root, "one", "main", join(turns(3))[:-9])
+    write_meta(root, "one", b"\0\0")
+    _file(root, f"recovered/main-{DIGEST}.part", b"x")
+    before = tree(root)
+
+    run("verify")
+    run("verify", "one", "--json")
+
+    assert tree(root) == before
