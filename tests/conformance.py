@@ -362,6 +362,20 @@ class StoreConformance:
 
         assert contents(store) == before
 
+    @pytest.mark.parametrize(
+        ("keep", "added"), [(6, b""), (6, b"more\n"), (0, b"new\n"), (6, b"x" * 3)]
+    )
+    def test_a_log_is_cut_and_goes_on_from_there(
+        self, open_store: OpenStore, keep: int, added: bytes
+    ) -> None:
+        store = open_store()
+        store.append_log("a", 0, b"whole\ntor")
+        with batch_of(store) as batch:
+            batch.cut_log("a", 9, keep)
+            batch.append_log("a", keep, added)
+
+        assert store.read_log("a") == b"whole\n"[:keep] + added
+
     def test_a_removed_file_can_be_written_again_in_the_same_batch(
         self, open_store: OpenStore
     ) -> None:

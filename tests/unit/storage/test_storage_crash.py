@@ -140,6 +140,25 @@ def test_a_kill_at_any_call_leaves_the_old_state_or_the_new(session: Path, after
 
 
 @forks
+def test_a_kill_while_a_log_is_cut_and_added_to_leaves_the_one_or_the_other(session: Path) -> None:
+    def work(store: DirStore) -> None:
+        with batch_of(store) as batch:
+            batch.cut_log("cut", 9, 6)
+            batch.append_log("cut", 6, b"more\n")
+
+    measured = again(session, "measured")
+    count = len(calls_of(lambda: work(measured)))
+    outcomes = set()
+    for at in range(count):
+        store = again(session, f"s{at}")
+        assert die_at(at, lambda store=store: work(store), after=True)  # type: ignore[misc]
+        settle(store)
+        outcomes.add(store.read_log("cut"))
+
+    assert outcomes == {b"whole\ntor", b"whole\nmore\n"}
+
+
+@forks
 def test_a_kill_at_any_call_of_the_recovery_does_no_harm(session: Path) -> None:
     calls = calls_of_commit(session)
     begun = calls.index("ftruncate")  # the redo file stands and changes have begun

@@ -243,9 +243,10 @@ def test_a_new_folder_that_another_program_locked_before_us_stays(tmp_path: Path
 def test_the_lock_file_s_time_is_that_of_the_newest_log_of_ours(tmp_path: Path) -> None:
     store = DirStore.open(tmp_path / "s")
     with store.batch() as batch:
+        batch.write_file("meta.json", b"{}")
+        time.sleep(0.02)  # more than a file system's clock needs for its next tick
         batch.append_log("a", 0, b"x")
         batch.append_log("b", 0, b"x")
-        batch.write_file("meta.json", b"{}")
     ours = store.written_by_others()
     newest = max(store.log_stat("a").mtime_ns, store.log_stat("b").mtime_ns)
     lock_ns = (tmp_path / "s" / LOCK).stat().st_mtime_ns
@@ -287,22 +288,55 @@ def test_a_session_destroyed_while_we_wait_is_not_written_to_by_its_old_lock(
 
 @posix
 def test_a_forked_child_does_not_give_back_its_parent_s_lock(tmp_path: Path) -> None:
-    store = DirStore.open(tmp_path / "s")
-    with store.lock():
-        child = os.fork()
-        if child == 0:
-            status = 1
-            try:
-                DirStore.open(tmp_path / "s", lock_wait_s=0).append_log("a", 0, b"x")
-            except Busy:
-                status = 0
-            finally:
-                os._exit(status)
-        _, ended = os.waitpid(child, 0)
-        assert os.waitstatus_to_exitcode(ended) == 0
-        store.append_log("a", 0, b"y")
+    import fcntl
 
+    store = DirStore.open(tmp_path / "s")
+    ended = child = -1
+    descriptor = -1
+    try:
+        with store.lock():
+            child = os.fork()
+            if child:
+                _, ended = os.waitpid(child, 0)
+                descriptor = os.open(tmp_path / "s" / LOCK, os.O_RDWR)
+                with pytest.raises(BlockingIOError):
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            else:
+                with pytest.raises(Busy):
+                    DirStore.open(tmp_path / "s", lock_wait_s=0).append_log("a", 0, b"x")
+    finally:
+        if child == 0:
+            os._exit(0 if sys.exc_info()[1] is None else 1)
+    os.close(descriptor)
+    store.append_log("a", 0, b"y")
+
+    assert os.waitstatus_to_exitcode(ended) == 0
     assert store.read_log("a") == b"y"
+
+
+@posix
+def test_the_lock_of_a_session_that_was_moved_away_meanwhile_holds_nothing(tmp_path: Path) -> None:
+    store = DirStore.open(tmp_path / "s")
+    store.append_log("a", 0, b"old\n")
+    errors: list[Exception] = []
+
+    def append() -> None:
+        try:
+            store.append_log("a", 4, b"late\n")
+        except (LogChanged, OSError) as error:
+            errors.append(error)
+
+    worker = threading.Thread(target=append)
+    with holder(tmp_path / "s" / LOCK) as program:
+        worker.start()
+        time.sleep(0.1)
+        (tmp_path / "s").rename(tmp_path / "moved")
+        program.communicate("\n")
+    worker.join()
+
+    assert [type(error) for error in errors] == [LogChanged]
+    assert DirStore.open(tmp_path / "moved").read_log("a") == b"old\n"
+    assert not (tmp_path / "s").exists()
 
 
 def test_of_racing_processes_every_append_lands_whole_and_once(tmp_path: Path) -> None:
