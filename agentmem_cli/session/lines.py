@@ -184,6 +184,8 @@ def _kind_of(gap: bytes, *, alone: bool) -> tuple[str, str]:
 
 _RECORD_START = re.compile(r'\{[ \t]*"(?:seq|n|t|by|type)"')
 _ATTEMPTS_MAX: Final = 1_000
+_DEEP_MAX: Final = 8
+"""Attempts that end too deep, after which a line is given up: each costs a millisecond or more."""
 
 
 def whole_records(line: bytes) -> Iterator[tuple[int, int, Object]]:
@@ -196,6 +198,7 @@ def whole_records(line: bytes) -> Iterator[tuple[int, int, Object]]:
     # Why: surrogateescape keeps one character a bad byte, so offsets stay exact.
     text = line.decode("utf-8", "surrogateescape")
     at = 0
+    deep = 0
     for _ in range(_ATTEMPTS_MAX):
         begin = _RECORD_START.search(text, at)
         if begin is None:
@@ -203,8 +206,11 @@ def whole_records(line: bytes) -> Iterator[tuple[int, int, Object]]:
         start = begin.start()
         try:
             value, end = scan_text(text, start)
-        except ValueError:
+        except ValueError as error:
             at = start + 1
+            deep += isinstance(error, TooDeep)
+            if deep == _DEEP_MAX:
+                return
             continue
         at = end
         if isinstance(value, dict) and _stamped(value):
