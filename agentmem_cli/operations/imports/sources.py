@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import tempfile
+from itertools import repeat
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import ConflictError
@@ -70,8 +71,6 @@ class SourceIn:
         self._body.close()
 
     def _begins_as(self, header: MapHeader) -> bool:
-        if self.file.size < header.size:
-            return False
         return self.file.digest(self.key, header.size) == header.digest
 
     @property
@@ -186,8 +185,8 @@ def _timed(items: Iterable[Item], file_ms: int) -> Iterator[Timed]:
 def merged(streams: list[Iterator[Timed]]) -> Iterator[tuple[int, Timed]]:
     """Merge streams by their times, each one's own order kept.
 
-    A stream's time never runs backwards here: an item counts as late as the
-    latest one before it.
+    Of the streams' next items always the earliest comes; so one whose time
+    runs backwards comes right behind the later one before it.
 
     Yields:
         The stream's index, and the item.
@@ -196,16 +195,8 @@ def merged(streams: list[Iterator[Timed]]) -> Iterator[tuple[int, Timed]]:
         for timed in streams[0]:
             yield 0, timed
         return
-    running = [_running(index, stream) for index, stream in enumerate(streams)]
-    for _, index, timed in heapq.merge(*running, key=lambda each: each[0]):
-        yield index, timed
-
-
-def _running(index: int, stream: Iterator[Timed]) -> Iterator[tuple[int, int, Timed]]:
-    latest = 0
-    for timed in stream:
-        latest = max(latest, timed.t)
-        yield latest, index, timed
+    numbered = [zip(repeat(index), stream) for index, stream in enumerate(streams)]
+    yield from heapq.merge(*numbered, key=lambda each: each[1].t)
 
 
 def find_maps(store: Store) -> list[OldMap]:

@@ -139,6 +139,7 @@ def test_nuls_at_the_end_are_a_torn_end(end: bytes) -> None:
     assert found == ["A"]
     assert tally.torn is not None
     assert tally.torn[1:] == (len(A) + len(end), 4096)
+    assert tally.flaws == []
 
 
 def test_a_byte_that_is_not_utf8_becomes_a_mark_and_is_told_with_its_place() -> None:

@@ -113,6 +113,22 @@ def test_what_a_person_added_meanwhile_stays(source: Path, root: Path) -> None:
     assert texts_of(report) == ["one", "two", "three", "four"]
 
 
+def test_a_title_that_the_source_gives_anew_replaces_the_listed_one_and_no_other_does(
+    source: Path, root: Path
+) -> None:
+    named = FIRST + lines(entry("session_info", 3, name="Old"))
+    put(source, named)
+    first = take(source, root)
+    SessionMeta.read(store_of(first))._replace(title="Mine").write(store_of(first))
+    put(source, named + MORE)
+    mine = SessionMeta.read(store_of(take(source, root))).title
+    put(source, named + MORE + lines(entry("session_info", 9, name="New")))
+
+    new = SessionMeta.read(store_of(take(source, root))).title
+
+    assert (mine, new) == ("Mine", "New")
+
+
 def test_a_torn_log_is_mended_before_it_is_added_to(source: Path, root: Path) -> None:
     first = take(source, root)
     log = first.path / "logs" / "main.jsonl"

@@ -39,6 +39,7 @@ def test_a_hostile_name_becomes_one_plain_part_that_every_store_takes(name: str)
     assert safe.isascii()
     assert not set(safe) & set('/\\:<>"|?* ')
     assert not safe.startswith(".")
+    assert safe.split(".")[0].casefold() not in {"nul", "con"}
 
 
 def test_hostile_names_stay_apart() -> None:

@@ -388,6 +388,14 @@ def test_without_a_model_change_the_model_is_the_replies() -> None:
     assert values[MODEL] == "anthropic/claude-new"
 
 
+def test_a_model_that_was_chosen_stands_whatever_a_reply_calls_it() -> None:
+    chosen = entry("model_change", 1, provider="anthropic", modelId="opus")
+
+    values = kept(header(), chosen, reply(2, "x", model="opus-20260101"))
+
+    assert values[MODEL] == "anthropic/opus"
+
+
 def test_going_back_in_the_tree_names_what_was_left_behind() -> None:
     found = noted(
         user(1, "a", id="a", parentId=None),
