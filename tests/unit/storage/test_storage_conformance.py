@@ -52,6 +52,15 @@ class TestDirStoreThroughALink(StoreConformance):
         return lambda: DirStore.open(next(paths, tmp_path / "link" / "s"))
 
 
+class TestDirStoreByPaths(StoreConformance):
+    """As where the system has no directory descriptors."""
+
+    @pytest.fixture
+    def open_store(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenStore:
+        monkeypatch.setattr("agentmem_cli.storage.folder.USES_DESCRIPTORS", False)
+        return lambda: DirStore.open(tmp_path / "s")
+
+
 class TestForeignStore(StoreConformance):
     @pytest.fixture
     def open_store(self) -> OpenStore:

@@ -27,6 +27,13 @@ pytestmark = posix
 SECRET = b"outside\n"
 
 
+@pytest.fixture(autouse=True, params=["descriptors", "paths"])
+def by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reach folders by descriptors, and as where the system has none (Windows)."""
+    if request.param == "paths":
+        monkeypatch.setattr("agentmem_cli.storage.folder.USES_DESCRIPTORS", False)
+
+
 @pytest.fixture
 def session(tmp_path: Path) -> Path:
     fill(DirStore.open(tmp_path / "s"))
