@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 SCHEMA = "agentmem.import/1"
 """One imported source."""
 
+SCHEMA_OF_ERROR = "agentmem.import-error/1"
+"""One of several sources that failed."""
+
 _TOLD = 5
 """Lines that could not be used which are told one by one."""
 
@@ -62,7 +65,7 @@ class Told:
         report = outcome.report
         if report is None:
             if json:
-                out.object(SCHEMA, self._failed(outcome))
+                out.object(SCHEMA_OF_ERROR, self._failed(outcome))
             return
         if json:
             out.object(SCHEMA, _value(report))

@@ -1,0 +1,137 @@
+"""`import` as a command: statuses, what goes where, several sources, private files."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.running import ok, run, tree
+from tests.cli.terminal import on_terminal
+from tests.unit.imports.building import header, lines, put, reply, user
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def _source(folder: Path, name: str, *texts: str) -> Path:
+    said = [user(number, text) for number, text in enumerate(texts, 1)]
+    return put(folder / f"{name}.jsonl", lines(header(id=name), *said))
+
+
+def test_the_result_is_on_standard_output_and_the_sum_on_standard_error(tmp_path: Path) -> None:
+    done = ok("import", _source(tmp_path, "a", "one", "two"))
+
+    assert done.out == "pi-a  from pi: 2 messages\n"
+    assert done.err.startswith("1 source: 3 lines, ")
+
+
+def test_a_folder_stands_for_its_transcripts(tmp_path: Path) -> None:
+    for name in ("b", "a"):
+        _source(tmp_path / "deep" / name, name, "text")
+
+    done = ok("import", tmp_path / "deep", "--json")
+
+    assert [value["session"] for value in done.objects] == ["pi-a", "pi-b"]
+
+
+def test_one_source_that_fails_stops_no_other_and_gives_the_status(
+    root: Path, tmp_path: Path
+) -> None:
+    good = _source(tmp_path, "a", "one")
+    bad = put(tmp_path / "b.jsonl", b"")
+
+    done = run("import", bad, good, tmp_path / "gone", "--json")
+    failed, worked, gone = done.objects
+
+    assert done.status == 2
+    assert failed["schema"] == "agentmem.import-error/1"
+    assert failed["source"] == str(bad)
+    assert worked["session"] == "pi-a"
+    assert gone["error"]["kind"] in ("io", "not_found")
+    assert "3 sources, 2 failed" in done.err
+    assert [path.name for path in root.iterdir()] == ["pi-a"]
+
+
+def test_the_only_source_fails_as_a_command_does(root: Path, tmp_path: Path) -> None:
+    assert run("import", tmp_path / "gone").status == 3
+    assert run("import", tmp_path / "gone", "--json").error["exit_code"] == 3
+    assert not root.exists()
+
+
+def test_a_folder_without_a_transcript_has_nothing_to_import(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+
+    done = run("import", tmp_path / "empty")
+
+    assert done.status == 1
+    assert done.err.startswith("0 sources")
+    assert not root.exists()
+
+
+def test_an_unknown_kind_names_those_there_are(tmp_path: Path) -> None:
+    done = run("import", _source(tmp_path, "a", "one"), "--from", "fax")
+
+    assert done.status == 2
+    assert "pi" in done.err
+
+
+def test_no_source_is_a_mistake_of_the_call() -> None:
+    assert run("import").status == 2
+
+
+def test_importing_twice_or_dry_changes_no_source(tmp_path: Path) -> None:
+    source = _source(tmp_path / "src", "a", "one")
+    before = tree(source.parent)
+
+    ok("import", source, "--dry-run")
+    ok("import", source)
+    ok("import", source, "--again")
+
+    assert tree(source.parent) == before
+
+
+def test_again_makes_a_session_of_its_own(tmp_path: Path) -> None:
+    source = _source(tmp_path, "a", "one")
+
+    names = [
+        ok("import", source, *words, "--json").object["session"] for words in ((), ("--again",))
+    ]
+
+    assert names == ["pi-a", "pi-a-2"]
+    assert run("show", "pi-a").status == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes say nothing there")
+def test_all_that_is_made_is_private_whatever_the_umask(root: Path, tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        ok("import", _source(tmp_path / "src", "a", "one"))
+    finally:
+        os.umask(before)
+
+    for path in [root, *root.rglob("*")]:
+        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600)
+
+
+def test_an_imported_session_is_looked_at_like_any_other(tmp_path: Path) -> None:
+    data = lines(header(id="a"), user(1, "Why?"), reply(2, "Because."))
+
+    ok("import", put(tmp_path / "a.jsonl", data))
+
+    assert ok("list", "--json").object["title"] == "Why?"
+    assert "Because." in ok("show", "pi-a").out
+    assert "Why?" in ok("as-of", "pi-a", "m1").out
+    assert "/home/ada/tides" in ok("log", "pi-a", "--key", "agentmem.cwd").out
+    assert ok("verify", "pi-a").status == 0
+
+
+def test_on_a_terminal_the_result_stays_readable(tmp_path: Path) -> None:
+    source = _source(tmp_path, "a", "one")
+
+    shown = on_terminal(["import", str(source)], columns=80)
+
+    assert any(line.endswith("pi-a  from pi: 1 message") for line in shown)
+    assert any("1 source: 2 lines" in line for line in shown)

@@ -1,0 +1,160 @@
+"""docs/json.md against what the commands print: the same fields, of the types it says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.cli.running import header, join, message, ok, pushed, record, run, turns, write
+from tests.unit.imports import building
+
+if TYPE_CHECKING:
+    from agentmem_cli.session.codec import Object
+    from tests.cli.running import Value
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "json.md"
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z|@-?\d+")
+_PLAIN: dict[str, type | tuple[type, ...]] = {
+    "string": str,
+    "integer": int,
+    "boolean": bool,
+    "object": dict,
+    "any": object,
+}
+
+
+def _tables() -> dict[str, dict[str, str]]:
+    """The fields of each heading of the page, and their types."""
+    tables: dict[str, dict[str, str]] = {}
+    name = ""
+    for line in DOCS.read_text().splitlines():
+        if line.startswith("#"):
+            name = line.lstrip("# ")
+        elif found := re.match(r"\| `(\w+)` \| ([^|]+) \|", line):
+            tables.setdefault(name, {})[found[1]] = found[2]
+    return tables
+
+
+TABLES = _tables()
+SCHEMAS = sorted(name for name in TABLES if name.startswith("agentmem."))
+
+
+def faults(value: Any, type_: str, where: str) -> list[str]:  # noqa: ANN401 - any JSON
+    """Name everything in *value* that is not as *type_* of the page says."""
+    if type_.endswith(" or null"):
+        return [] if value is None else faults(value, type_.removesuffix(" or null"), where)
+    kind, _, inner = type_.partition(" of ")
+    if inner:
+        if not isinstance(value, list if kind == "array" else dict):
+            return [f"{where}: no {kind}"]
+        parts = value.values() if isinstance(value, dict) else value
+        return [fault for each in parts for fault in faults(each, inner, f"{where}[]")]
+    if type_ in TABLES:
+        return _object_faults(value, TABLES[type_], where)
+    return [] if _fits(value, type_) else [f"{where}: no {type_}: {value!r}"]
+
+
+def _fits(value: Any, type_: str) -> bool:  # noqa: ANN401 - any JSON
+    if type_ == "time":
+        return isinstance(value, str) and _TIME.fullmatch(value) is not None
+    is_flag = isinstance(value, bool)
+    return isinstance(value, _PLAIN[type_]) and not (is_flag and type_ == "integer")
+
+
+def _object_faults(value: Value, fields: dict[str, str], where: str) -> list[str]:
+    needed = {name for name, type_ in fields.items() if not type_.endswith(" or absent")}
+    found = [f"{where}.{name} is missing" for name in sorted(needed - set(value))]
+    found += [f"{where}.{name} is not documented" for name in sorted(set(value) - set(fields))]
+    for name in fields.keys() & value.keys():
+        type_ = fields[name].removesuffix(" or absent")
+        found += faults(value[name], type_, f"{where}.{name}")
+    return found
+
+
+def _printed(root: Path, tmp_path: Path) -> list[Value]:
+    """What every command prints about sessions in which there is everything."""
+    aside: Object = {"kind": "note", "author": {"kind": "rig"}, "after": 0}
+    call: Object = {"type": "toolcall", "id": "c1", "function": {"name": "ls", "arguments": {}}}
+    lines = [
+        *turns(2),
+        record(3, "aside", id=0, aside=aside),
+        record(4, "state", key="core_memory.human", value={"k": [1]}),
+        record(5, "state", key="rig::model", value="acme/large"),
+        record(6, "halt", halt="kept", by={"kind": "rig"}),
+        pushed(7, {**message("assistant", "x"), "content": [call], "errorMessage": "no"}, id_=2),
+    ]
+    write(root, "one", "main", join([*lines, b"junk"]) + b"torn")
+    write(root, "one", "aide", join([header("aide", n=20, parent="main")]))
+    source = building.put(
+        tmp_path / "src" / "a.jsonl",
+        building.lines(
+            building.header(), building.user(1, "one"), b"{}", building.user(2, "?")[:40]
+        ),
+    )
+    bad = building.put(tmp_path / "src" / "b.jsonl", b"")
+    commands: list[tuple[str | Path, ...]] = [
+        ("new", "two"),
+        ("list",),
+        ("show", "one", "--asides"),
+        ("as-of", "one", "now"),
+        ("log", "one", "--all"),
+        ("verify", "one"),
+        ("import", source, bad),
+        ("append", "two", "--role", "user"),
+        ("list",),
+    ]
+    return [value for words in commands for value in run(*words, "--json", stdin=b"x").objects]
+
+
+def test_every_schema_is_printed_with_the_fields_and_types_of_the_page(
+    root: Path, tmp_path: Path
+) -> None:
+    printed = _printed(root, tmp_path)
+    found = [
+        fault
+        for value in printed
+        for fault in faults(_bare(value), value["schema"], value["schema"])
+    ]
+
+    assert {value["schema"] for value in printed} == set(SCHEMAS)
+    assert found == []
+
+
+def _bare(value: Value) -> Value:
+    return {name: each for name, each in value.items() if name != "schema"}
+
+
+def test_the_schema_is_the_first_key(root: Path) -> None:
+    ok("new", "one")
+
+    assert ok("list", "--json").stdout.startswith(b'{"schema":"agentmem.session/1",')
+
+
+def test_errors_are_as_documented(root: Path) -> None:
+    for name in ("aa", "ab"):
+        ok("new", name)
+    errors = [
+        run(*words, "--json").error for words in (("show", "a"), ("show", "x"), ("list", "x"))
+    ]
+
+    found = [fault for error in errors for fault in faults(error, "error", "error")]
+
+    assert found == []
+    assert [error["exit_code"] for error in errors] == [3, 3, 2]
+    assert "candidates" in errors[0]
+
+
+def test_the_check_itself_finds_what_is_wrong() -> None:
+    value = {"id": 1, "name": "x", "more": None}
+
+    assert sorted(faults(value, "agentmem.new/1", "new")) == [
+        "new.id: no string: 1",
+        "new.more is not documented",
+        "new.path is missing",
+    ]
+    assert faults("soon", "time", "t")
+    assert faults(True, "integer", "i")
+    assert faults([1, "x"], "array of integer", "a")
+    assert faults({"k": 1}, "map of string", "m")
