@@ -110,7 +110,8 @@ class DirBatch:
     def relieve(self) -> None:
         """Move what all spools hold to their part files."""
         for target in self._targets.values():
-            target.spool.flush()
+            if target.spool.waits:
+                target.spool.flush()
 
     # -- logs --------------------------------------------------------------
 
@@ -359,6 +360,7 @@ class DirBatch:
         keep = target.keep if target.kind == "append" else 0
         size = target.spool.size
         digest = target.spool.digest()
+        assert target.kind == "replace" or bool(part) == (size > 0)
         return redo.Step(target.kind, path, old, keep, old_digest, part, size, digest)
 
     def _mark(self, targets: list[_Target]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -80,6 +81,11 @@ class Spool:
         return size
 
     @property
+    def waits(self) -> bool:
+        """Whether it holds bytes in memory."""
+        return bool(self._buffer)
+
+    @property
     def small(self) -> bytes | None:
         """All bytes taken, while they are in memory; else None."""
         return None if self.part else bytes(self._buffer)
@@ -101,11 +107,17 @@ class Spool:
         self._digest.update(data)
 
     def finish(self) -> None:
-        """Have all bytes in the part file, durably and with the target's mode."""
+        """Have all bytes in the part file, durably and with the target's mode.
+
+        Raises:
+            OSError: The disk refused, now or earlier, when the caller went on regardless.
+        """
         self.flush()
         self.closed = True
         name = split(self.part)[1]
         with self._stage.folder(self.part) as folder:
+            if folder.lstat(name).st_size != self.size:
+                raise OSError(errno.EIO, "an earlier write of it failed", folder.where(name))
             folder.sync_contents(name)
             folder.match_mode(name, split(self.target)[1])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import pickle
@@ -23,6 +24,7 @@ from agentmem_cli.storage.root import default_root
 from agentmem_cli.storage.spool import BUDGET_BYTES
 from agentmem_cli.storage.store import open_log_of
 from agentmem_cli.storage.survey import head_and_tail, survey
+from tests.unit.storage.faults import full_after
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -278,6 +280,40 @@ def test_many_sinks_hold_little_memory_and_no_descriptors(tmp_path: Path) -> Non
     assert largest <= BUDGET_BYTES + 10_000
     assert descriptors < before + 20
     assert store.log_stat("log299").size == 100_000
+
+
+def test_what_no_bytes_go_to_gets_no_part_file(tmp_path: Path) -> None:
+    store = DirStore.open(tmp_path / "s")
+    store.append_log("cut", 0, b"whole\ntor")
+    store.write_file("gone", b"x")
+    with store.batch() as batch:
+        batch.cut_log("cut", 9, 6)
+        batch.remove_file("gone")
+        for number in range(20):
+            batch.append_log(f"log{number}", 0, b"x" * 900_000)
+        parts = [name for name in store.leftovers() if name.endswith(".rig-part")]
+
+    assert 0 < len(parts) <= 20
+    assert store.read_log("cut") == b"whole\n"
+    assert "gone" not in store.files()
+
+
+def test_a_batch_whose_caller_passes_over_a_failed_write_makes_nothing(tmp_path: Path) -> None:
+    store = DirStore.open(tmp_path / "s")
+    store.append_log("a", 0, b"old\n")
+
+    def work() -> None:
+        with store.batch() as batch:
+            sink = batch.open_append("a", 4)
+            with full_after(10), contextlib.suppress(OSError):
+                sink.write(b"x" * (2 << 20))
+            sink.write(b"y\n")
+            batch.write_file("f", b"z")
+
+    with pytest.raises(OSError, match="earlier write"):
+        work()
+    assert store.read_log("a") == b"old\n"
+    assert store.files() == store.leftovers() == []
 
 
 def test_a_sink_takes_nothing_after_its_batch_or_once_its_target_has_other_content(
