@@ -246,6 +246,15 @@ def test_what_is_written_is_synced_before_it_is_put_in_place(session: Path) -> N
     assert "fsync" in calls[calls.index("replace") :]
 
 
+def test_the_redo_file_is_on_the_disk_before_anything_changes(session: Path) -> None:
+    calls = calls_of_commit(session)
+    redo_in_place = calls.index("replace")
+
+    assert calls[redo_in_place + 1] == "fsync"
+    assert calls[redo_in_place - 1] == "fsync"
+    assert not {"replace", "ftruncate", "unlink"}.intersection(calls[:redo_in_place])
+
+
 # -- what recovery makes of a session that another program changed meanwhile ------
 
 

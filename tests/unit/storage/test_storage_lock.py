@@ -315,6 +315,25 @@ def test_a_forked_child_does_not_give_back_its_parent_s_lock(tmp_path: Path) -> 
 
 
 @posix
+def test_a_lock_file_that_goes_while_it_is_taken_holds_nothing(tmp_path: Path) -> None:
+    import fcntl
+
+    store = DirStore.open(tmp_path / "s")
+    store.append_log("a", 0, b"old\n")
+    real = fcntl.flock
+
+    def overtaken(descriptor: int, operation: int) -> None:
+        if not (tmp_path / "moved").exists():
+            (tmp_path / "s").rename(tmp_path / "moved")
+        real(descriptor, operation)
+
+    with patch("fcntl.flock", overtaken), pytest.raises(LogChanged):
+        store.append_log("a", 4, b"late\n")
+    assert DirStore.open(tmp_path / "moved").read_log("a") == b"old\n"
+    assert not (tmp_path / "s").exists()
+
+
+@posix
 def test_the_lock_of_a_session_that_was_moved_away_meanwhile_holds_nothing(tmp_path: Path) -> None:
     store = DirStore.open(tmp_path / "s")
     store.append_log("a", 0, b"old\n")
