@@ -325,12 +325,17 @@ def test_a_lock_file_that_goes_while_it_is_taken_holds_nothing(tmp_path: Path) -
     def overtaken(descriptor: int, operation: int) -> None:
         if not (tmp_path / "moved").exists():
             (tmp_path / "s").rename(tmp_path / "moved")
+            (tmp_path / "s").mkdir()
+            (tmp_path / "s" / LOCK).touch()
         real(descriptor, operation)
 
-    with patch("fcntl.flock", overtaken), pytest.raises(LogChanged):
-        store.append_log("a", 4, b"late\n")
-    assert DirStore.open(tmp_path / "moved").read_log("a") == b"old\n"
-    assert not (tmp_path / "s").exists()
+    with patch("fcntl.flock", overtaken), store.lock():
+        descriptor = os.open(tmp_path / "s" / LOCK, os.O_RDWR)
+        with pytest.raises(BlockingIOError):
+            real(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.close(descriptor)
+
+    assert (tmp_path / "moved").exists()
 
 
 @posix
