@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         load_images,
         store_images,
     )
+    from agentmem_cli.session.keys import CURRENT, FORMAT, MODEL, SESSION, TITLE
     from agentmem_cli.session.live import Writer
     from agentmem_cli.session.message import Message
     from agentmem_cli.session.meta import (
@@ -73,17 +74,7 @@ if TYPE_CHECKING:
         load,
         load_async,
     )
-    from agentmem_cli.session.record import (
-        CURRENT,
-        FORMAT,
-        MODEL,
-        SESSION,
-        TITLE,
-        Header,
-        LogRecord,
-        Retired,
-        Saved,
-    )
+    from agentmem_cli.session.record import Header, LogRecord, Retired, Saved
     from agentmem_cli.session.session import (
         LostImage,
         Repair,
@@ -127,7 +118,7 @@ _EXPORTS: dict[str, str] = {
     "BadMeta": "agentmem_cli.session.meta",
     "Batch": "agentmem_cli.storage.store",
     "Busy": "agentmem_cli.errors",
-    "CURRENT": "agentmem_cli.session.record",
+    "CURRENT": "agentmem_cli.session.keys",
     "CannotApply": "agentmem_cli.session.conversation",
     "Change": "agentmem_cli.session.change",
     "ChangeRecord": "agentmem_cli.session.change",
@@ -138,7 +129,7 @@ _EXPORTS: dict[str, str] = {
     "DirFiles": "agentmem_cli.storage.dirfiles",
     "DirStore": "agentmem_cli.storage.directory",
     "Entry": "agentmem_cli.session.entry",
-    "FORMAT": "agentmem_cli.session.record",
+    "FORMAT": "agentmem_cli.session.keys",
     "Files": "agentmem_cli.storage.store",
     "Format": "agentmem_cli.errors",
     "Header": "agentmem_cli.session.record",
@@ -150,7 +141,7 @@ _EXPORTS: dict[str, str] = {
     "LogWriteError": "agentmem_cli.errors",
     "LostImage": "agentmem_cli.session.session",
     "META": "agentmem_cli.storage.layout",
-    "MODEL": "agentmem_cli.session.record",
+    "MODEL": "agentmem_cli.session.keys",
     "MemoryStore": "agentmem_cli.storage.memory",
     "Message": "agentmem_cli.session.message",
     "NotFoundError": "agentmem_cli.errors",
@@ -163,7 +154,7 @@ _EXPORTS: dict[str, str] = {
     "Repair": "agentmem_cli.session.session",
     "Reset": "agentmem_cli.session.change",
     "Retired": "agentmem_cli.session.record",
-    "SESSION": "agentmem_cli.session.record",
+    "SESSION": "agentmem_cli.session.keys",
     "Saved": "agentmem_cli.session.record",
     "SavedAgent": "agentmem_cli.session.session",
     "Session": "agentmem_cli.session.session",
@@ -175,7 +166,7 @@ _EXPORTS: dict[str, str] = {
     "Stamp": "agentmem_cli.session.stamp",
     "State": "agentmem_cli.session.change",
     "Store": "agentmem_cli.storage.store",
-    "TITLE": "agentmem_cli.session.record",
+    "TITLE": "agentmem_cli.session.keys",
     "TornTail": "agentmem_cli.session.session",
     "Unreadable": "agentmem_cli.session.session",
     "UsageError": "agentmem_cli.errors",

@@ -210,6 +210,9 @@ def _warn_of_readers(settings: Settings, shown: Sequence[Row]) -> None:
     """Warn once where other users of the machine may read sessions."""
     if os.name == "nt":
         return
+    # Why: where the root lets nobody in, no session under it does.
+    if not _lets_in(str(settings.root)):
+        return
     loose = [row.id for row in shown if _lets_in(f"{settings.root}/{row.id}")]
     if loose:
         more = f" (and {count(len(loose) - 1, 'more session')})" if len(loose) > 1 else ""

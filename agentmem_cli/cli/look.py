@@ -203,7 +203,7 @@ def log(
     from agentmem_cli.cli.records import print_records
     from agentmem_cli.operations.catalog import choose_agent
     from agentmem_cli.operations.records import TYPES
-    from agentmem_cli.session.record import SESSION
+    from agentmem_cli.session.keys import SESSION
 
     settings = Settings.of(context)
     for one in kind or ():

@@ -14,9 +14,10 @@ from agentmem_cli.operations.metas import Refreshed, is_current, refresh
 from agentmem_cli.session.change import ChangeRecord, Push
 from agentmem_cli.session.codec import loads_object
 from agentmem_cli.session.entry import Entry
+from agentmem_cli.session.keys import SESSION
 from agentmem_cli.session.message import Message
 from agentmem_cli.session.meta import SessionMeta, title_of
-from agentmem_cli.session.record import SESSION, Saved
+from agentmem_cli.session.record import Saved
 from agentmem_cli.session.writer import append_records
 
 if TYPE_CHECKING:

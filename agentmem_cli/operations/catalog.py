@@ -196,7 +196,7 @@ def choose_agent(store: DirStore, words: str | None) -> str:
         NotFoundError: There is no such agent, or no agent at all.
         AmbiguousError: More than one begins so.
     """
-    from agentmem_cli.session.record import SESSION
+    from agentmem_cli.session.keys import SESSION
 
     agents = [log for log in store.logs() if log != SESSION]
     if words is None:

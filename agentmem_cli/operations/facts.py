@@ -8,7 +8,7 @@ from agentmem_cli.limits import LISTING_HEAD_BYTES, LISTING_TAIL_BYTES
 from agentmem_cli.operations.damage import causes
 from agentmem_cli.operations.imports.adapter import CWD
 from agentmem_cli.session.codec import loads_fast
-from agentmem_cli.session.record import CURRENT, MODEL, SESSION, TITLE
+from agentmem_cli.session.keys import CURRENT, MODEL, SESSION, TITLE
 from agentmem_cli.session.session import choose_main
 
 if TYPE_CHECKING:

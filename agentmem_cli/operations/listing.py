@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from agentmem_cli.limits import META_BYTES_MAX
 from agentmem_cli.operations.catalog import names
+from agentmem_cli.session.keys import SESSION
 from agentmem_cli.session.meta import BadMeta, SessionMeta
-from agentmem_cli.session.record import SESSION
 from agentmem_cli.storage.survey import Survey, survey
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from agentmem_cli.operations.places import check_unambiguous
+from agentmem_cli.session.keys import SESSION
 from agentmem_cli.session.reader import fold_log
-from agentmem_cli.session.record import SESSION
 
 if TYPE_CHECKING:
     from agentmem_cli.operations.places import Place

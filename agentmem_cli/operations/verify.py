@@ -13,11 +13,11 @@ from agentmem_cli.errors import SessionError
 from agentmem_cli.operations.strays import strays
 from agentmem_cli.session.fold import LogFold
 from agentmem_cli.session.images import BLOB_FOLDER, blob_names, check_blob
+from agentmem_cli.session.keys import SESSION
 from agentmem_cli.session.lines import TOO_DEEP
 from agentmem_cli.session.meta import META, BadMeta, SessionMeta
 from agentmem_cli.session.pairing import MERGEABLE, UNANSWERED, UNASKED, Waiting, calls_of
 from agentmem_cli.session.reader import open_log
-from agentmem_cli.session.record import SESSION
 from agentmem_cli.session.source import LogSource
 from agentmem_cli.session.writer import RECOVERED
 from agentmem_cli.storage.layout import FILES, LOGS

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from agentmem_cli import errors
 from agentmem_cli.session.applied import CannotApply
 from agentmem_cli.session.conversation import Conversation
+from agentmem_cli.session.keys import FORMAT
 from agentmem_cli.session.lines import TORN, Damage, scan
 from agentmem_cli.session.record import (
     CHANGES,
-    FORMAT,
     BadRecord,
     Header,
     decode_by,

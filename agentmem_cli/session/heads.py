@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from agentmem_cli.session.codec import loads_object
+from agentmem_cli.session.keys import CURRENT, FORMAT, SESSION
 from agentmem_cli.session.reader import fold_log, open_log, reading
-from agentmem_cli.session.record import CURRENT, FORMAT, SESSION, BadRecord, Header, decode_header
+from agentmem_cli.session.record import BadRecord, Header, decode_header
 from agentmem_cli.session.session import choose_main
 from agentmem_cli.session.stamp import Stamp
 

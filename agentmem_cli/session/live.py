@@ -10,12 +10,12 @@ from agentmem_cli.session.change import ChangeRecord
 from agentmem_cli.session.clock import fresh_lineage, now_ms
 from agentmem_cli.session.codec import dumps, loads, same
 from agentmem_cli.session.fold import Cut, LogFold
+from agentmem_cli.session.keys import SESSION
 from agentmem_cli.session.lines import scan
 from agentmem_cli.session.pairing import Waiting
 from agentmem_cli.session.reader import fold_log, open_log, read_session
 from agentmem_cli.session.record import (
     CHANGES,
-    SESSION,
     LogRecord,
     Retired,
     Saved,

@@ -9,8 +9,8 @@ from agentmem_cli import errors
 from agentmem_cli.session.change import ChangeRecord
 from agentmem_cli.session.conversation import DETACHED, Conversation
 from agentmem_cli.session.fold import Cut, LogFold
+from agentmem_cli.session.keys import SESSION
 from agentmem_cli.session.record import (
-    SESSION,
     BadRecord,
     LogRecord,
     Retired,

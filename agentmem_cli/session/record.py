@@ -24,6 +24,7 @@ from agentmem_cli.session.change import (
 )
 from agentmem_cli.session.codec import dumps, loads
 from agentmem_cli.session.entry import Entry
+from agentmem_cli.session.keys import FORMAT
 from agentmem_cli.session.message import Message
 
 if TYPE_CHECKING:
@@ -32,24 +33,6 @@ if TYPE_CHECKING:
     from agentmem_cli.session.codec import JSON, Object
     from agentmem_cli.session.entry import Source
     from agentmem_cli.session.stamp import Stamp
-
-FORMAT: Final = "rig-session/4"
-"""The format that a header names."""
-
-SESSION: Final = "session"
-"""The session's own log, which holds saved values and no conversation."""
-
-MODEL: Final = "rig::model"
-"""The saved value of an agent's model, ``vendor/model``."""
-
-TITLE: Final = "rig::title"
-"""The saved value of an agent's title, a string."""
-
-CURRENT: Final = "rig::current_agent"
-"""The saved value (in the session's log) of the agent that is talked to."""
-
-FORKED_FROM: Final = "agentmem.forked_from"
-"""The saved value that notes a fork: ``{"session", "agent", "n"}``."""
 
 CHANGES: Final = frozenset({"push", "splice", "halt", "aside", "reset"})
 """The types of records that are changes of a conversation."""
@@ -217,7 +200,15 @@ def decode_entries(
     fields: Object, written: int, source: Source | None, offset: int, length: int
 ) -> tuple[Entry, ...]:
     """Read the entries of a push, as `decode_change` does."""
-    return _entries(fields.get("entries"), written, source, offset, length)
+    values = fields.get("entries")
+    # Why: almost every record of a log is a push of one entry without author or time.
+    if source is not None and type(values) is list and len(values) == 1:
+        value = values[0]
+        if type(value) is dict and len(value) == 2 and type(value.get("message")) is dict:  # noqa: PLR2004
+            id_ = value.get("id")
+            if type(id_) is int and 0 <= id_ < U64_MAX:
+                return (Entry(id_, None, None, written, source, offset, length, 0),)
+    return _entries(values, written, source, offset, length)
 
 
 def decode_by(fields: Object) -> Author | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from agentmem_cli.session.record import CURRENT, MODEL, TITLE
+from agentmem_cli.session.keys import CURRENT, MODEL, TITLE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -317,7 +317,8 @@ def _saved(conversation: Conversation, lineage: int, changes: int) -> None:
 
 def save_session(store: Store, session: Session) -> None:
     """Append every agent's unsaved changes and changed values together; see `Session.save`."""
-    from agentmem_cli.session.record import SESSION, Saved
+    from agentmem_cli.session.keys import SESSION
+    from agentmem_cli.session.record import Saved
 
     done: list[tuple[Conversation, int, int]] = []
     with changes_of(store, SESSION) as batch:

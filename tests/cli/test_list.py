@@ -254,12 +254,23 @@ def test_sessions_that_others_may_read_are_warned_about_once(root: Path) -> None
     for name in ("a", "b"):
         _titled(root, name, name)
         (root / name).chmod(0o755)
+    root.chmod(0o755)
 
     done = ok("list")
 
     assert done.err.count("other users") == 1
     assert "(and 1 more session)" in done.err
     assert ok("list", "--json").err.count("other users") == 1
+
+
+def test_a_root_that_lets_nobody_in_keeps_its_sessions_from_others(root: Path) -> None:
+    _titled(root, "a", "a")
+    (root / "a").chmod(0o755)
+    root.chmod(0o700)
+
+    done = ok("list")
+
+    assert "other users" not in done.err
 
 
 LONG = "pi-01a0bc8e-8241-760e-ae47-f0be47e679a"

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from agentmem_cli import errors
 from agentmem_cli.session.conversation import Conversation
 from agentmem_cli.session.heads import main_log, read_conversation, read_heads
+from agentmem_cli.session.keys import CURRENT, SESSION
 from agentmem_cli.session.lines import Damage, scan
 from agentmem_cli.session.live import Writer
 from agentmem_cli.session.message import Message
 from agentmem_cli.session.reader import as_of, fold_log, history, load, load_async
-from agentmem_cli.session.record import CURRENT, SESSION, Saved
+from agentmem_cli.session.record import Saved
 from agentmem_cli.session.session import Session
 from agentmem_cli.session.writer import append_records, save, save_async
 from agentmem_cli.storage.logfile import BytesLog

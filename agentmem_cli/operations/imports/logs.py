@@ -13,8 +13,9 @@ from agentmem_cli.session.change import ChangeRecord, SetAside, Splice
 from agentmem_cli.session.clock import fresh_lineage
 from agentmem_cli.session.codec import dumps
 from agentmem_cli.session.entry import Entry
+from agentmem_cli.session.keys import SESSION
 from agentmem_cli.session.message import Message
-from agentmem_cli.session.record import SESSION, Header, Saved, encode_header, encode_record
+from agentmem_cli.session.record import Header, Saved, encode_header, encode_record
 from agentmem_cli.session.stamp import Stamp
 from agentmem_cli.storage.layout import RECOVERED
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from typing import Final
 
@@ -36,6 +35,8 @@ def safe_name(name: str) -> str:
     )
     if lossless:
         return safe
+    import hashlib
+
     encoded = name.encode("utf-8", "surrogatepass")
     digest = hashlib.sha256(encoded).hexdigest()[:_DIGEST_DIGITS]
     stem = safe[: _BYTES_MAX - _DIGEST_DIGITS - 1].strip("._")

@@ -31,7 +31,7 @@ from agentmem_cli.operations.imports.pi_messages import (
     message_of,
     role_of,
 )
-from agentmem_cli.session.record import FORKED_FROM, MODEL, TITLE
+from agentmem_cli.session.keys import FORKED_FROM, MODEL, TITLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

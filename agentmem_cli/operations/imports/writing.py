@@ -17,8 +17,8 @@ from agentmem_cli.session.images import (
     decode_base64,
     image_parts,
 )
+from agentmem_cli.session.keys import FORKED_FROM, MODEL, TITLE
 from agentmem_cli.session.meta import META, BadMeta, SessionMeta, title_of
-from agentmem_cli.session.record import FORKED_FROM, MODEL, TITLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -4,8 +4,8 @@ import base64
 from pathlib import Path
 
 from agentmem_cli.operations.imports.adapter import CWD
+from agentmem_cli.session.keys import MODEL, TITLE
 from agentmem_cli.session.meta import SessionMeta
-from agentmem_cli.session.record import MODEL, TITLE
 from tests.unit.imports.building import asides_of, session_of, store_of, take, texts_of
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "pi-session.jsonl"

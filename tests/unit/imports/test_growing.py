@@ -7,9 +7,10 @@ import pytest
 from agentmem_cli.errors import ConflictError, DamageError
 from agentmem_cli.operations.imports.importing import import_paths, import_source
 from agentmem_cli.session.codec import dumps, loads_object
+from agentmem_cli.session.keys import TITLE
 from agentmem_cli.session.meta import SessionMeta
 from agentmem_cli.session.reader import fold_log
-from agentmem_cli.session.record import TITLE, Saved
+from agentmem_cli.session.record import Saved
 from agentmem_cli.session.writer import append_records, save
 from tests.unit.imports.building import (
     NOW,

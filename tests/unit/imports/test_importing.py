@@ -12,10 +12,11 @@ from agentmem_cli.operations.imports.importing import import_paths, import_sourc
 from agentmem_cli.session.author import Author
 from agentmem_cli.session.change import ChangeRecord, Push
 from agentmem_cli.session.entry import Entry
+from agentmem_cli.session.keys import FORKED_FROM, MODEL, TITLE
 from agentmem_cli.session.message import Message
 from agentmem_cli.session.meta import SessionMeta
 from agentmem_cli.session.reader import fold_log, history
-from agentmem_cli.session.record import FORKED_FROM, MODEL, TITLE, encode_record
+from agentmem_cli.session.record import encode_record
 from tests.unit.imports.building import (
     BASE_MS,
     NOW,

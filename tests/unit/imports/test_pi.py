@@ -10,7 +10,7 @@ from agentmem_cli.operations.imports.foreign import read_lines
 from agentmem_cli.operations.imports.pi import LEFT_MAX, PiAdapter, PiStream
 from agentmem_cli.session.author import Author
 from agentmem_cli.session.codec import dumps, loads_object
-from agentmem_cli.session.record import FORKED_FROM, MODEL, TITLE
+from agentmem_cli.session.keys import FORKED_FROM, MODEL, TITLE
 from tests.unit.imports.building import BASE_MS, SESSION_ID, entry, header, lines, reply, user
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import pytest
 from agentmem_cli.operations.imports.adapter import MAIN, Kept, Line, Said, Tally, Transcript
 from agentmem_cli.operations.imports.importing import Options, import_transcript
 from agentmem_cli.session.codec import dumps
+from agentmem_cli.session.keys import MODEL
 from agentmem_cli.session.message import Message
 from agentmem_cli.session.reader import as_of, fold_log, history
-from agentmem_cli.session.record import MODEL
 from agentmem_cli.session.writer import save
 from tests.unit.imports.building import (
     BASE_MS,

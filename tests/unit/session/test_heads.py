@@ -7,8 +7,9 @@ import pytest
 from agentmem_cli import errors
 from agentmem_cli.session.conversation import Conversation
 from agentmem_cli.session.heads import main_log, read_conversation, read_head, read_heads
+from agentmem_cli.session.keys import CURRENT, SESSION
 from agentmem_cli.session.message import Message
-from agentmem_cli.session.record import CURRENT, SESSION, Retired, Saved
+from agentmem_cli.session.record import Retired, Saved
 from agentmem_cli.session.stamp import Stamp
 from agentmem_cli.session.writer import append_records, save
 from agentmem_cli.storage.memory import MemoryStore

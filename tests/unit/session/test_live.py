@@ -8,10 +8,11 @@ import pytest
 from agentmem_cli import errors
 from agentmem_cli.session.codec import loads_object
 from agentmem_cli.session.conversation import Conversation
+from agentmem_cli.session.keys import SESSION
 from agentmem_cli.session.live import Writer, rest_place
 from agentmem_cli.session.message import Message
 from agentmem_cli.session.reader import history, load
-from agentmem_cli.session.record import SESSION, Retired, Saved
+from agentmem_cli.session.record import Retired, Saved
 from agentmem_cli.session.session import Session, TornTail
 from agentmem_cli.session.writer import append_records, save
 from agentmem_cli.storage.memory import MemoryStore

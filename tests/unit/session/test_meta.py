@@ -11,9 +11,9 @@ from agentmem_cli.session.author import Author
 from agentmem_cli.session.codec import Number, dumps, same
 from agentmem_cli.session.conversation import Conversation
 from agentmem_cli.session.entry import Entry
+from agentmem_cli.session.keys import MODEL, TITLE
 from agentmem_cli.session.message import Message
 from agentmem_cli.session.meta import META, BadMeta, SessionMeta, excerpt, first_title, title_of
-from agentmem_cli.session.record import MODEL, TITLE
 from agentmem_cli.session.session import SavedAgent, Session
 from agentmem_cli.storage.memory import MemoryStore
 from tests.strategies import json_objects, json_values, messages, texts

@@ -11,6 +11,7 @@ from agentmem_cli.session.change import ChangeRecord, Push
 from agentmem_cli.session.codec import dumps
 from agentmem_cli.session.conversation import DETACHED, Conversation
 from agentmem_cli.session.images import BLOB_FOLDER, blob_name
+from agentmem_cli.session.keys import SESSION
 from agentmem_cli.session.message import Message
 from agentmem_cli.session.reader import (
     HeldFiles,
@@ -21,7 +22,7 @@ from agentmem_cli.session.reader import (
     load_async,
     open_log,
 )
-from agentmem_cli.session.record import SESSION, Retired, Saved
+from agentmem_cli.session.record import Retired, Saved
 from agentmem_cli.session.session import LostImage, Session, TornTail
 from agentmem_cli.session.stamp import Stamp
 from agentmem_cli.session.writer import append_records, save

@@ -7,9 +7,9 @@ import pytest
 from agentmem_cli import errors
 from agentmem_cli.session.codec import Number
 from agentmem_cli.session.conversation import Conversation
+from agentmem_cli.session.keys import CURRENT, MODEL, TITLE
 from agentmem_cli.session.message import Message
 from agentmem_cli.session.reader import load
-from agentmem_cli.session.record import CURRENT, MODEL, TITLE
 from agentmem_cli.session.session import (
     SavedAgent,
     Session,
