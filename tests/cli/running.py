@@ -173,5 +173,7 @@ def texts(shown: list[Value]) -> list[str]:
     for value in shown:
         if value["schema"] == "agentmem.message/1":
             parts = value["message"]["content"]
-            found.append(parts if isinstance(parts, str) else "".join(p["text"] for p in parts))
+            found.append(
+                parts if isinstance(parts, str) else "".join(p.get("text", "") for p in parts)
+            )
     return found
