@@ -14,7 +14,7 @@ from agentmem_cli.operations.metas import Refreshed, is_current, refresh
 from agentmem_cli.session.change import ChangeRecord, Push
 from agentmem_cli.session.codec import loads_object
 from agentmem_cli.session.entry import Entry
-from agentmem_cli.session.keys import SESSION
+from agentmem_cli.session.keys import CURRENT, SESSION
 from agentmem_cli.session.message import Message
 from agentmem_cli.session.meta import SessionMeta, title_of
 from agentmem_cli.session.record import Saved
@@ -167,9 +167,23 @@ def append(
             records.insert(0, Saved(NAME, name))
         return records
 
+    _keep_main(store, agent, at_ms)
     done = append_records(store, agent, make, at=at_ms)
     meta, error = _refresh_meta(store, done, messages, current=current, name=name, at_ms=at_ms)
     return Added(agent, tuple(ids), done.first_n, done.last_n, done.torn, meta, error)
+
+
+def _keep_main(store: DirStore, agent: str, at_ms: int) -> None:
+    """Save which agent is talked to, where a new one would take its place by its id alone.
+
+    It says no more than what was true before, so a crash after it does no harm.
+    """
+    from agentmem_cli.session.heads import main_log
+
+    logs = store.logs()
+    main = main_log(store) if agent not in logs else None
+    if main is not None and main_log(store, joined_by=agent) != main:
+        append_records(store, SESSION, lambda _: [Saved(CURRENT, main)], at=at_ms)
 
 
 def _refresh_meta(

@@ -97,16 +97,22 @@ def read_heads(store: Store) -> list[Head]:
     return sorted(heads, key=lambda head: (head.n, head.log))
 
 
-def main_log(store: Store) -> str | None:
+def main_log(store: Store, *, joined_by: str | None = None) -> str | None:
     """Return the main agent's log by the full rule; None: the session has no agents.
 
     The session's own log is folded leniently for ``rig::current_agent``.
+
+    Args:
+        store: The session.
+        joined_by: Answer as if an agent of this id, which nothing spawned, were there too.
     """
-    heads = read_heads(store)
+    agents = [(head.log, _parent(head), head.retired) for head in read_heads(store)]
+    if joined_by is not None:
+        agents.append((joined_by, None, False))
     current = None
-    if len(heads) > 1 and SESSION in store.logs():
+    if len(agents) > 1 and SESSION in store.logs():
         current = fold_log(store, SESSION, strict=False).saved.get(CURRENT)
-    return choose_main([(head.log, _parent(head), head.retired) for head in heads], current)
+    return choose_main(agents, current)
 
 
 def _parent(head: Head) -> str | None:

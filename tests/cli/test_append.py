@@ -427,3 +427,16 @@ def test_a_message_that_only_says_it_is_a_user_is_kept_as_it_came(root: Path) ->
     ok("append", "one", stdin=dumps(value))
 
     assert ok("show", "one", "--json").objects[1]["message"] == value
+
+
+def test_a_new_agent_does_not_take_the_place_of_the_main_one(root: Path) -> None:
+    ok("new", "s")
+    ok("append", "s", "--role", "user", stdin=b"to the first")
+    ok("append", "s", "--role", "user", "--agent", "aaa", stdin=b"to the second")
+
+    shown = ok("show", "s").out
+
+    assert "to the first" in shown
+    assert "to the second" not in shown
+    assert "to the second" in ok("show", "s", "--agent", "aaa").out
+    assert ok("verify", "s").status == 0
