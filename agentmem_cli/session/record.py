@@ -22,7 +22,7 @@ from agentmem_cli.session.change import (
     Splice,
     State,
 )
-from agentmem_cli.session.codec import dumps, loads
+from agentmem_cli.session.codec import dumps
 from agentmem_cli.session.entry import Entry
 from agentmem_cli.session.keys import FORMAT
 from agentmem_cli.session.message import Message
@@ -127,10 +127,17 @@ def encode_entries(entries: Iterable[Entry], written: int | None) -> bytes:
 
 
 def encode_entry(entry: Entry, written: int | None) -> bytes:
-    """Return one entry's JSON; a made time equal to *written* (ms) is left out."""
-    raw = entry.stored.raw
-    if b"\n" in raw:
-        raw = dumps(loads(raw))  # Why: JSON handed in may be spread over lines; a record may not.
+    """Return one entry's JSON; a made time equal to *written* (ms) is left out.
+
+    Raises:
+        ValueError: The bytes that the message was made of are no JSON object.
+    """
+    message = entry.stored
+    raw = message.raw
+    if entry.located() is None:
+        # Why: bytes handed in may be anything, and spread over lines; a record may not.
+        value = message.value
+        raw = dumps(value) if b"\n" in raw else raw
     author = b"" if entry.author is None else b',"author":' + dumps(entry.author.to_value())
     made = b"" if entry.made in (None, written) else b',"made":%d' % entry.made
     extra = entry.extra

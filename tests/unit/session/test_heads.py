@@ -36,7 +36,17 @@ def test_a_head_tells_of_the_first_and_the_last_record(store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    "tail", [b"", b'{"seq":2,"n":9', b"\0" * 99, b"\n\n", b"[]\n", b"{}\n", b"\xff\n"]
+    "tail",
+    [
+        b"",
+        b'{"seq":2,"n":9',
+        b'{"seq":2,"n":2,"t":9,"type":"retired"}',
+        b"\0" * 99,
+        b"\n\n",
+        b"[]\n",
+        b"{}\n",
+        b"\xff\n",
+    ],
 )
 def test_the_last_whole_record_counts_whatever_follows_it(store: Store, tail: bytes) -> None:
     start(store, "a")

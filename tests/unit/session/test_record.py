@@ -19,6 +19,7 @@ from agentmem_cli.session.change import (
     State,
 )
 from agentmem_cli.session.codec import Number, loads_object, same
+from agentmem_cli.session.conversation import Conversation
 from agentmem_cli.session.entry import Entry
 from agentmem_cli.session.message import Message
 from agentmem_cli.session.record import (
@@ -36,6 +37,8 @@ from agentmem_cli.session.record import (
     is_plain,
 )
 from agentmem_cli.session.stamp import Stamp
+from agentmem_cli.session.writer import save
+from agentmem_cli.storage.memory import MemoryStore
 from tests.strategies import asides, authors, foreign_fields, json_values, messages, texts
 
 if TYPE_CHECKING:
@@ -192,6 +195,18 @@ def test_a_message_handed_in_over_several_lines_is_written_on_one() -> None:
 
     assert line.count(b"\n") == 1
     assert b'{"role":"user","content":[1.10]}' in line
+
+
+@pytest.mark.parametrize("raw", [b"", b"garbage", b"[]", b'{"a":1', b'{"a":NaN}', b'{"a":"\xff"}'])
+def test_bytes_that_are_no_message_are_never_written(raw: bytes) -> None:
+    store = MemoryStore()
+    conversation = Conversation([Message(raw)])
+
+    with pytest.raises(ValueError, match=r"."):
+        save(store, "main", conversation)
+
+    assert store.logs() == []
+    assert conversation.unsaved
 
 
 ENTRY: Object = {"message": {}, "id": 0}
