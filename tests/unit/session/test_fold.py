@@ -199,3 +199,53 @@ def test_every_record_is_told_after_it_was_folded() -> None:
     )
 
     assert seen == [(1, 1), (2, 2), (3, 3), (4, 4)]
+
+
+def at_n(seq: int, n: int) -> bytes:
+    return f'{{"seq":{seq},"n":{n},"t":1,"type":"state","key":"k","value":{seq}}}'.encode()
+
+
+@pytest.mark.parametrize(
+    ("places", "n", "clashes"),
+    [
+        ((1, 2, 3), 2, []),
+        ((1, 2, 3), 4, []),
+        ((1, 2, 2), 2, [(4, 2)]),
+        ((1, 1, 2), 2, [(3, 1)]),
+        ((1, 1, 2), 3, []),
+        ((1, 5, 2), 3, [(4, 2)]),
+        ((1, 5, 5), 3, []),
+    ],
+)
+def test_what_makes_a_cut_ambiguous_is_told_when_lenient(
+    places: tuple[int, ...], n: int, clashes: list[tuple[int, int]]
+) -> None:
+    records = [at_n(seq, place) for seq, place in enumerate(places, 1)]
+
+    folded = fold(HEADER, *records, strict=False, cut=Cut(n=n))
+
+    assert folded.clashes == clashes
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"seq":1,"n":1,"t":2,"type":"state","key":"k","value":"a\xff"}',
+        (
+            b'{"seq":1,"n":1,"t":2,"type":"aside","id":0,"aside":{"kind":"a\xff",'
+            b'"author":{"kind":"rig"}}}'
+        ),
+        (
+            b'{"seq":1,"n":1,"t":2,"type":"push","entries":[{"message":{"role":"a\xff"},"id":0,'
+            b'"author":{"kind":"rig","x":[1.10]}}]}'
+        ),
+    ],
+)
+def test_a_record_with_a_byte_that_is_not_utf8_is_folded_when_lenient(line: bytes) -> None:
+    folded = fold(HEADER, line, strict=False)
+    conversation = folded.conversation
+    kinds_of = [aside.kind for aside in conversation.asides.values()]
+    roles = [message.role for message in conversation.messages]
+
+    assert [damage.kind for damage in folded.damages] == [lines.NOT_UTF8]
+    assert [*kinds_of, *roles, *folded.saved.values()] == ["a\ufffd"]

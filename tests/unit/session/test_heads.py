@@ -120,6 +120,15 @@ def test_the_main_log_follows_the_full_rule(store: Store) -> None:
     assert main_log(store) == "d"
 
 
+def test_the_main_log_can_be_asked_for_as_if_another_agent_were_there(store: Store) -> None:
+    assert main_log(store, joined_by="z") == "z"
+    start(store, "m")
+
+    assert main_log(store, joined_by="z") == "m"
+    assert main_log(store, joined_by="a") == "a"
+    assert store.logs() == ["m"]
+
+
 def test_a_damaged_session_log_still_names_the_current_agent(store: Store) -> None:
     start(store, "a")
     start(store, "b")

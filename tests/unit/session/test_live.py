@@ -362,6 +362,24 @@ def test_a_fork_that_cannot_be_made_leaves_the_writer_logging(store: Store) -> N
     assert store.logs() == ["bad", "main"]
 
 
+def test_a_fork_that_could_not_be_written_ends_the_logging() -> None:
+    class Full(MemoryStore):
+        def append_log(self, name: str, length: int, data: bytes) -> None:
+            if name == "copy":
+                raise OSError(errno.ENOSPC, "No space left on device")
+            super().append_log(name, length, data)
+
+    store = Full()
+    writer = live(store)
+    writer.save("main", said("a", "b"))
+
+    with pytest.raises(OSError, match="No space left"):
+        writer.fork_log("main", "copy")
+
+    assert not writer.is_live()
+    assert store.logs() == ["main"]
+
+
 def test_a_log_of_values_only_is_at_rest(store: Store) -> None:
     append_records(store, "main", lambda _: [Saved("k", 1)])
 

@@ -102,6 +102,19 @@ def test_bytes_that_are_no_meta_say_where_they_go_wrong(data: bytes, told: str) 
     assert told in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "data", [b"[]", b'{"a":1}x', b'{"title":"\\ud800"}', b'{"title":"t","x":1e400}', dumps(WHOLE)]
+)
+def test_a_quick_reading_shows_what_an_exact_one_shows(data: bytes) -> None:
+    def shown(exact: bool) -> object:
+        try:
+            return SessionMeta.decode(data, exact=exact)._replace(extra={})
+        except BadMeta as error:
+            return str(error)
+
+    assert shown(exact=False) == shown(exact=True)
+
+
 @given(data=st.binary(max_size=40))
 def test_any_bytes_are_a_meta_or_a_bad_one(data: bytes) -> None:
     try:

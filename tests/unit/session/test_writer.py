@@ -250,6 +250,19 @@ def test_entries_put_back_from_another_store_bring_their_blobs(store: Store) -> 
     assert load(store, "main").messages == [Message.user([PICTURE])]
 
 
+def test_an_entry_put_back_from_another_store_goes_on_naming_a_lost_image(store: Store) -> None:
+    source = MemoryStore()
+    save(source, "main", Conversation([Message.user([PICTURE])]))
+    source.write_file(BLOB, b"rotten")
+    conversation = Conversation()
+    conversation.restore(0, 0, load(source, "main").entries)
+
+    save(store, "main", conversation)
+
+    assert store.files() == []
+    assert blob_name(PIXELS, "png").encode() in store.read_log("main")
+
+
 def test_an_entry_put_back_keeps_its_id_author_time_and_unknown_fields(store: Store) -> None:
     save(store, "main", Conversation([Message.user("a")]))
     data = store.read_log("main")
