@@ -26,11 +26,13 @@ def verify(
     Notices are worth knowing. Each names the log or file, the line, the byte
     and its kind, and the end says how much was read and what was not.
     """
+    from agentmem_cli.cli.opening import find_shown
     from agentmem_cli.cli.output import talk
     from agentmem_cli.operations.catalog import find_all
 
     settings = Settings.of(context)
-    found = find_all(settings.root, sessions or ())
+    found = [find_shown(settings, words) for words in sessions or ()]
+    found = found or find_all(settings.root, ())
     problems = 0
     with settings.output(paged=not json) as out:
         for one in found:

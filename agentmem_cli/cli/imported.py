@@ -105,6 +105,7 @@ class Told:
             hint = getattr(outcome.error, "hint", None)
             warn(f"{outcome.source}: {outcome.error}" + (f" ({hint})" if hint else ""))
         reports = [outcome.report for outcome in done if outcome.report is not None]
+        _warn_of_readers(reports)
         lines = sum(report.lines for report in reports)
         read = sum(report.bytes for report in reports)
         elapsed_s = time.monotonic() - self._begun
@@ -118,6 +119,16 @@ class Told:
             return None
         error = failed[0].error
         return error.exit_code if isinstance(error, AgentMemError) else 2
+
+
+def _warn_of_readers(reports: Sequence[Report]) -> None:
+    """Warn of the first session, if any, that other users may read."""
+    from agentmem_cli.cli.opening import warn_of_readers
+    from agentmem_cli.storage.directory import DirStore
+
+    for report in reports:
+        if warn_of_readers(report.session, DirStore(str(report.path), 0)):
+            return
 
 
 def _line(report: Report) -> str:

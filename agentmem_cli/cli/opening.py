@@ -5,12 +5,39 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agentmem_cli.cli.output import warn
-from agentmem_cli.errors import ConflictError, OldLayout, SessionError
+from agentmem_cli.cli.text import one_line
+from agentmem_cli.errors import (
+    AmbiguousError,
+    ConflictError,
+    NotFoundError,
+    OldLayout,
+    SessionError,
+)
 
 if TYPE_CHECKING:
     from agentmem_cli.cli.settings import Settings
     from agentmem_cli.operations.catalog import Found
     from agentmem_cli.storage.directory import DirStore
+
+
+def find_shown(settings: Settings, words: str) -> Found:
+    """Find a session by *words*, or by its name as a screen shows it, signs and all.
+
+    Raises:
+        NotFoundError: No session is named so.
+        AmbiguousError: More than one is.
+    """
+    from agentmem_cli.operations.catalog import find, names
+
+    try:
+        return find(settings.root, words)
+    except AmbiguousError:
+        raise
+    except NotFoundError:
+        fitting = [name for name in names(str(settings.root)) if one_line(name) == words]
+        if len(fitting) != 1:
+            raise
+        return find(settings.root, fitting[0])
 
 
 def open_to_look(settings: Settings, words: str) -> tuple[Found, DirStore]:
@@ -19,9 +46,9 @@ def open_to_look(settings: Settings, words: str) -> tuple[Found, DirStore]:
     What a crash left undone is finished first; where that cannot be, it is
     told, and the session is shown as it lies there: a look needs no lock.
     """
-    from agentmem_cli.operations.catalog import find, open_session
+    from agentmem_cli.operations.catalog import open_session
 
-    found = find(settings.root, words)
+    found = find_shown(settings, words)
     try:
         store = open_session(found, lock_wait_s=settings.lock_wait_s)
     except OldLayout:
@@ -35,23 +62,24 @@ def open_to_look(settings: Settings, words: str) -> tuple[Found, DirStore]:
 
 def open_to_change(settings: Settings, words: str) -> tuple[Found, DirStore]:
     """Find a session and open it for a change."""
-    from agentmem_cli.operations.catalog import find, open_session
+    from agentmem_cli.operations.catalog import open_session
 
-    found = find(settings.root, words)
+    found = find_shown(settings, words)
     store = open_session(found, lock_wait_s=settings.lock_wait_s)
     warn_of_readers(found.id, store)
     return found, store
 
 
-def warn_of_readers(session: str, store: DirStore) -> None:
-    """Warn where other users of the machine may read a session."""
+def warn_of_readers(session: str, store: DirStore) -> bool:
+    """Warn where other users of the machine may read a session; return whether they may."""
     try:
         loose = store.loose()
     except OSError:
-        return  # Why: whatever cannot be read here is told where it is needed.
+        return False  # Why: whatever cannot be read here is told where it is needed.
     if loose:
         more = f" and {len(loose) - 1} files and folders in it" if len(loose) > 1 else ""
         warn(
             f"{session}: other users of this machine may get at it{more}; "
             f"chmod -R go= {store.path} keeps them out"
         )
+    return bool(loose)

@@ -20,7 +20,10 @@ SCHEMA = "agentmem.record/1"
 """One record of a log."""
 
 _WIDTH = 160
+_NUMBER = 6
 _TIME = 26
+_TIMED = 60
+"""Columns of a screen on which there is room for times."""
 
 
 def print_records(
@@ -71,12 +74,15 @@ def _print_text(
     settings: Settings, out: Output, shown: Shown, *, several: bool, oneline: bool
 ) -> None:
     columns = settings.columns or _WIDTH
-    when = pad("?" if shown.t is None else screen_time(shown.t, settings.zone), _TIME)
-    head = f"{pad('?' if shown.n is None else str(shown.n), 6, 'right')}  {when}  "
+    head = f"{pad('?' if shown.n is None else str(shown.n), _NUMBER, 'right')}  "
+    indent = " " * len(head)
+    if columns >= _TIMED:
+        told = "?" if shown.t is None else screen_time(shown.t, settings.zone)
+        head += f"{pad(told, _TIME)}  "
     log = f"{cell(shown.log, 12)} " if several else ""
     by = f" by {one_line(shown.by)}" if shown.by is not None else ""
     told = f"{log}{one_line(shown.type):8}{by} {one_line(shown.gist)}"
-    out.line(head + styled(cell(told, max(20, columns - len(head))), "", settings))
+    out.line(head + cell(told, max(_NUMBER, columns - len(head))))
     if not oneline:
         for detail in shown.details:
-            out.line(cell(f"{' ' * len(head)}{one_line(detail)}", columns))
+            out.line(styled(cell(f"{indent}{one_line(detail)}", columns), "dim", settings))

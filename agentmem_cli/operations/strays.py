@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.storage.layout import FILES, LOG_END, LOGS, is_leftover
 from agentmem_cli.storage.names import is_log_name, is_name
@@ -21,7 +21,16 @@ class Stray(NamedTuple):
 
     where: str
     """Its path below the session, with slashes."""
-    is_link: bool
+    kind: str
+    """`LINK`, `BAD_NAME` or `STRAY`."""
+
+
+LINK: Final = "link"
+"""A symbolic link: never followed."""
+BAD_NAME: Final = "bad-name"
+"""A log whose name no reader takes."""
+STRAY: Final = "stray"
+"""Neither a log nor a file of a session."""
 
 
 def strays(session: Path) -> Iterator[Stray]:
@@ -31,16 +40,17 @@ def strays(session: Path) -> Iterator[Stray]:
     """
     for top in (LOGS, FILES):
         if (session / top).is_symlink():
-            yield Stray(top, is_link=True)
+            yield Stray(top, LINK)
             continue
         for place, folders, files in os.walk(session / top):
             above = Path(place)
             for name in sorted([*folders, *files]):
                 where = (above / name).relative_to(session).as_posix()
                 if (above / name).is_symlink():
-                    yield Stray(where, is_link=True)
+                    yield Stray(where, LINK)
                 elif not _is_known(where, above / name):
-                    yield Stray(where, is_link=False)
+                    is_log = top == LOGS and name.endswith(LOG_END) and name in files
+                    yield Stray(where, BAD_NAME if is_log else STRAY)
 
 
 def _is_known(where: str, path: Path) -> bool:

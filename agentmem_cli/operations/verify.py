@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import SessionError
-from agentmem_cli.operations.strays import strays
+from agentmem_cli.operations.strays import BAD_NAME, LINK, STRAY, strays
 from agentmem_cli.session.fold import LogFold
 from agentmem_cli.session.images import BLOB_FOLDER, blob_names, check_blob
 from agentmem_cli.session.keys import SESSION
@@ -154,13 +154,14 @@ class _Work:
             self.add(PROBLEM, "leftover", name, "left behind by a program that was stopped")
         for name in self.store.loose():
             self.add(PROBLEM, "loose-mode", name, "other users of this machine may read it")
+        told = {
+            LINK: "a symbolic link: it is not followed, and nothing behind it was checked",
+            BAD_NAME: "a log of a name that no reader takes: it was not checked",
+            STRAY: "no log and no file of a session; not looked into",
+        }
         for stray in strays(self.store.path):
-            if stray.is_link:
-                why = "a symbolic link: it is not followed, and nothing behind it was checked"
-                self.add(PROBLEM, "link", stray.where, why)
-            else:
-                why = "no log and no file of a session; not looked into"
-                self.add(NOTICE, "stray", stray.where, why)
+            level = NOTICE if stray.kind == STRAY else PROBLEM
+            self.add(level, stray.kind, stray.where, told[stray.kind])
 
     def log(self, log: str) -> None:
         try:

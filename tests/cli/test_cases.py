@@ -425,6 +425,9 @@ def test_case_20_a_session_and_an_agent_with_such_names_take_a_row_each(root: Pa
     for done in (table, unknown, agent, run("as-of", name, EVIL), run("log", name, "--kind", EVIL)):
         assert not DRIVING & set(done.out + done.err)
     assert _shown(name) == ALL
+    on_screen = table.out.splitlines()[1].split("  ")[0]
+    assert _shown(on_screen) == ALL
+    assert run("verify", on_screen).status == 0
 
 
 # -- D. values that break parsers ------------------------------------------------

@@ -116,6 +116,17 @@ def test_all_that_is_made_is_private_whatever_the_umask(root: Path, tmp_path: Pa
         assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="modes say nothing there")
+def test_sessions_that_others_may_read_are_warned_about_once(root: Path, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        ok("import", _source(tmp_path / "src", name, "one"))
+        (root / f"pi-{name}").chmod(0o755)
+
+    done = ok("import", tmp_path / "src")
+
+    assert done.err.count("other users") == 1
+
+
 def test_an_imported_session_is_looked_at_like_any_other(tmp_path: Path) -> None:
     data = lines(header(id="a"), user(1, "Why?"), reply(2, "Because."))
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agentmem_cli.cli.text import width
 from agentmem_cli.session.codec import dumps
 from tests.cli.running import (
     at,
@@ -20,6 +21,7 @@ from tests.cli.running import (
     turns,
     write,
 )
+from tests.cli.terminal import on_terminal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -178,6 +180,17 @@ def test_records_without_a_stamp_are_told_and_shown(root: Path) -> None:
     assert "without a stamp" in done.err
     assert "     ?  ?" in done.out
     assert ok("log", "one", "--json").objects[1]["n"] is None
+
+
+@pytest.mark.parametrize("columns", [100, 60, 40])
+def test_records_fit_the_screen(root: Path, columns: int) -> None:
+    _every_type(root)
+
+    lines = on_terminal(["log", "one", "--all"], columns=columns)
+
+    assert len(lines) == 13
+    assert all(width(line) <= columns for line in lines)
+    assert ("UTC" in lines[0]) is (columns >= 60)
 
 
 @pytest.mark.parametrize("words", [("log", "one"), ("log", "one", "--all", "--json")])

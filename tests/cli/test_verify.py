@@ -249,6 +249,7 @@ def test_links_and_strangers_are_not_passed_over_in_silence(root: Path, tmp_path
     (path.parent / "linked.jsonl").symlink_to(path)
     (path.parent / "notes.txt").write_text("x")
     (path.parent / "folder").mkdir(0o700)
+    (path.parent / "x\x1b.jsonl").write_text("x")
     _file(root, "blobs/x", b"x").unlink()
     (root / "one" / "files" / "plugins").symlink_to(tmp_path)
 
@@ -259,7 +260,9 @@ def test_links_and_strangers_are_not_passed_over_in_silence(root: Path, tmp_path
         ("link", "logs/linked.jsonl"),
         ("stray", "logs/folder"),
         ("stray", "logs/notes.txt"),
+        ("bad-name", "logs/x\x1b.jsonl"),
     }
+    assert set(_kinds()) == {"link", "bad-name"}
 
 
 def test_logs_behind_a_link_are_not_called_clean(root: Path, tmp_path: Path) -> None:
