@@ -54,9 +54,10 @@ class LogSource:
 
     def entry(self, offset: int, length: int, index: int) -> tuple[bytes, Object]:
         """Return an entry's message bytes and its other fields, as the log holds them."""
-        if self._kept[0] != offset:
-            self._kept = (offset, self._entries(offset, length))
-        return self._kept[1][index]
+        kept = self._kept  # Why: read once, so that two threads do not mix two records.
+        if kept[0] != offset:
+            kept = self._kept = (offset, self._entries(offset, length))
+        return kept[1][index]
 
     def restored(self, message: Message) -> Message:
         """Return *message* with its blobs' data put back; failures go to ``lost``."""
