@@ -132,6 +132,11 @@ def scan_text(text: str, start: int) -> tuple[JSON, int]:
         # Why: how deep the standard library goes depends on who calls it, and on
         # the version of Python. What orjson reads must be readable everywhere.
         return walk(text, start, _exact_decoder().raw_decode)
+    except ValueError:
+        # Why: so that text which is too deep and broken too has one name everywhere.
+        if is_too_deep(text, start, len(text)):
+            return walk(text, start, _exact_decoder().raw_decode)
+        raise
     if end - start > 2 * DEPTH_MAX and is_too_deep(text, start, end):
         return walk(text, start, _exact_decoder().raw_decode)
     return value, end

@@ -157,10 +157,18 @@ def test_what_is_too_deep_says_so(depth: int, inner: bytes) -> None:
         loads(nested(depth, inner))
 
 
-@pytest.mark.parametrize("depth", [2_000, 100_000])
-def test_what_is_too_deep_and_cut_off_is_a_value_error(depth: int) -> None:
-    with pytest.raises(ValueError, match=r"."):
-        loads(b"[" * depth)
+@pytest.mark.parametrize("raw", [b"[" * 2_000, b"[" * 100_000, b'{"a":' * 2_000 + b"]"])
+def test_what_is_too_deep_and_broken_too_is_too_deep(raw: bytes) -> None:
+    with pytest.raises(codec.TooDeep):
+        loads(raw)
+
+
+@pytest.mark.parametrize("raw", [b"[1 2" + b"[" * 2_000, b'["' + b"[" * 2_000, b"x" + b"[" * 2_000])
+def test_what_is_broken_before_it_is_deep_is_no_json(raw: bytes) -> None:
+    with pytest.raises(ValueError, match=r".") as caught:
+        loads(raw)
+
+    assert not isinstance(caught.value, codec.TooDeep)
 
 
 def test_many_brackets_that_are_not_deep_are_fine() -> None:
