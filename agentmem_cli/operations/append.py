@@ -148,6 +148,7 @@ def append(
 
     Raises:
         SessionError: The log does not read. Nothing was written.
+        ConflictError: The agent is retired. Nothing was written.
         Busy: The lock was not free in time.
     """
     assert messages
@@ -157,6 +158,9 @@ def append(
     def make(fold: LogFold | None) -> list[LogRecord]:
         nonlocal current
         current = is_current(store)
+        if fold is not None and fold.retired:
+            msg = f"agent {agent!r} is retired"
+            raise ConflictError(msg, hint="Name another one by --agent; a new name starts one.")
         first = 0 if fold is None else fold.conversation.next_message
         entries = tuple(
             Entry(first + index, message, author, at_ms) for index, message in enumerate(messages)

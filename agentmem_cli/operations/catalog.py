@@ -8,7 +8,6 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from agentmem_cli.errors import AmbiguousError, Io, NotFoundError, UsageError
-from agentmem_cli.operations.imports.naming import safe_name
 from agentmem_cli.storage.layout import FILES, LOG_END, LOGS, TRASH
 
 if TYPE_CHECKING:
@@ -141,11 +140,19 @@ def _by_beginning(root: Path, words: str) -> Found:
     if fitting:
         msg = f"{len(fitting)} sessions begin with {words!r}"
         raise AmbiguousError(msg, fitting, hint="Give more of the name.")
-    path = os.path.join(root, safe_name(words))
+    safe = _safe_name(words)
+    path = os.path.join(root, safe)
     if is_session(path):
-        return Found(safe_name(words), path)
+        return Found(safe, path)
     msg = f"no such session: {words!r} (under {root})"
     raise NotFoundError(msg, hint=_suggestion(words, everything))
+
+
+def _safe_name(words: str) -> str:
+    # Why here: it needs hashlib, which most runs of `list` do without.
+    from agentmem_cli.operations.imports.naming import safe_name
+
+    return safe_name(words)
 
 
 def _suggestion(words: str, everything: list[str]) -> str:
@@ -204,7 +211,7 @@ def choose_agent(store: DirStore, words: str | None) -> str:
     if not words:
         msg = "--agent is empty"
         raise UsageError(msg)
-    for exact in (words, safe_name(words)):
+    for exact in (words, _safe_name(words)):
         if exact in agents:
             return exact
     fitting = [agent for agent in agents if agent.startswith(words)]

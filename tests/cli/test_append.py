@@ -189,6 +189,19 @@ def test_an_agent_that_some_disks_take_for_another_is_refused(root: Path) -> Non
     assert "'Alpha'" in done.err
 
 
+def test_a_retired_agent_is_not_written_to(root: Path) -> None:
+    write(root, "one", "main", join([*turns(1), record(2, "retired")]))
+    (root / "one" / ".rig-memory.lock").touch(0o600)
+    before = tree(root)
+
+    named = run("append", "one", "--agent", "main", "--role", "user", stdin=b"x")
+    unnamed = run("append", "one", "--role", "user", stdin=b"x")
+
+    assert (named.status, unnamed.status) == (4, 3)
+    assert "retired" in named.err
+    assert tree(root) == before
+
+
 def test_an_author_is_kept_as_a_plugin(root: Path) -> None:
     ok("new", "one")
 
