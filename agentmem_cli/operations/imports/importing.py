@@ -108,7 +108,26 @@ def import_transcript(transcript: Transcript, root: Path, options: Options) -> R
         with _opened(transcript, maps) as sources:
             if _nothing_new(sources, maps, options):
                 return _known_report(sources, store, transcript, root / name)
-    return _import(transcript, store, root / name, options)
+    report = _import(transcript, store, root / name, options)
+    if not (options.dry_run or report.nothing_new):
+        _note_sizes(store)
+    return report
+
+
+def _note_sizes(store: DirStore) -> None:
+    """Note in the meta the logs it is true of; every one of them was read or written whole.
+
+    The import stands without it: a listing then goes by the files' times alone.
+    """
+    from agentmem_cli.operations.metas import refresh
+
+    try:
+        with store.lock():
+            times = [read_head(store, log).t for log in store.logs()]
+            started = min((t for t in times if t is not None), default=None)
+            refresh(store, lambda meta: meta, current=True, started_ms=started, damaged=0)
+    except (OSError, AgentMemError):
+        return
 
 
 def import_paths(  # noqa: PLR0913 - one option of the command each

@@ -32,6 +32,8 @@ from tests.unit.imports.building import (
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from agentmem_cli.operations.imports.report import Report
+
 FIRST = lines(header(), user(1, "one"), reply(2, "two"), entry("compaction", 3, summary="S"))
 MORE = lines(user(4, "three"), reply(5, "four"))
 
@@ -43,6 +45,14 @@ def source(tmp_path: Path) -> Path:
 
 def kept_source(path: Path, source: Path) -> bytes:
     return (path / "files" / "plugins" / "import" / source.name).read_bytes()
+
+
+def shown_of(report: Report) -> SessionMeta:
+    """Return the meta but for the logs' sizes, in which random lineages differ by a digit."""
+    meta = SessionMeta.read(store_of(report))
+    return meta._replace(
+        listed={key: value for key, value in meta.listed.items() if key != "agentmem"}
+    )
 
 
 def test_importing_again_adds_nothing_and_touches_nothing(source: Path, root: Path) -> None:
@@ -70,7 +80,7 @@ def test_importing_twice_over_a_growing_source_is_importing_it_once(
     assert first.path == grown.path
     assert texts_of(grown) == texts_of(whole) == ["one", "two", "three", "four"]
     assert kept_source(grown.path, source) == source.read_bytes()
-    assert SessionMeta.read(store_of(grown)) == SessionMeta.read(store_of(whole))
+    assert shown_of(grown) == shown_of(whole)
     assert take(source, root).nothing_new
 
 

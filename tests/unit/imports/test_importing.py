@@ -84,7 +84,15 @@ def test_what_is_listed_is_in_meta_and_saved_values(source: Path, root: Path) ->
         updated=BASE_MS + 2_000,
         model="anthropic/claude-opus-4-5",
         messages=2,
-        listed={"source": "pi", "cwd": "/home/ada/tides"},
+        listed={
+            "source": "pi",
+            "cwd": "/home/ada/tides",
+            "agentmem": {
+                "logs": {"main": store_of(report).log_stat("main").size},
+                "started": session_of(report).agents[0].started_ms,
+                "damaged": 0,
+            },
+        },
     )
 
 
