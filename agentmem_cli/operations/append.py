@@ -207,23 +207,28 @@ def _refresh_meta(
 
     def update(meta: SessionMeta) -> SessionMeta:
         changes: dict[str, Any] = {"updated": max(meta.updated or 0, at_ms)}
-        if main_log(store) == agent:
+        if known and main_log(store) == agent:
             changes["messages"] = count
             changes["title"] = meta.title if meta.title is not None else _first_title(messages)
         if name is not None and done.fold is None:
             names = meta.listed.get("names")
-            known = names if isinstance(names, dict) else {}
-            changes["listed"] = {**meta.listed, "names": {**known, agent: name}}
+            others = names if isinstance(names, dict) else {}
+            changes["listed"] = {**meta.listed, "names": {**others, agent: name}}
         return meta._replace(**changes)
 
+    started = at_ms if done.fold is None else done.fold.started_ms
+    known = False
     try:
-        alone = [log for log in store.logs() if log != SESSION] == [agent]
-        started = at_ms if done.fold is None else done.fold.started_ms
-        damaged = 0 if alone else None
-        return refresh(store, update, current=current, started_ms=started, damaged=damaged), None
+        with store.lock():
+            # Why: where another program appended since, only the logs know the count.
+            known = current and store.log_stat(agent).size == done.size
+            alone = [log for log in store.logs() if log != SESSION] == [agent]
+            damaged = 0 if alone else None
+            told = refresh(store, update, current=known, started_ms=started, damaged=damaged)
     except (OSError, AgentMemError) as error:
         # Why: the logs are the truth; a listing goes by them until the next change.
         return Refreshed(), str(error)
+    return told, None
 
 
 def _first_title(messages: Iterable[Message]) -> str | None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
 
 from agentmem_cli.limits import META_BYTES_MAX
 from agentmem_cli.session.codec import dumps
+from agentmem_cli.storage.directory import DirStore
 from tests.cli.running import (
     at,
     header,
@@ -25,6 +27,7 @@ from tests.cli.running import (
     write,
     write_meta,
 )
+from tests.cli.terminal import in_process
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -286,9 +289,6 @@ def test_damage_in_another_log_does_not_matter(root: Path) -> None:
 
 
 def test_a_busy_session_ends_with_4_and_nothing_changed(root: Path) -> None:
-    from agentmem_cli.storage.directory import DirStore
-    from tests.cli.terminal import in_process
-
     write(root, "one", "main", join(turns(1)))
     with DirStore.open(root / "one").lock():
         before = tree(root)
@@ -299,6 +299,25 @@ def test_a_busy_session_ends_with_4_and_nothing_changed(root: Path) -> None:
     assert status == 4
     assert "still locked after 0.1 s" in err
     assert tree(root) == before
+
+
+@pytest.mark.slow
+def test_programs_that_append_at_once_lose_nothing_and_leave_a_true_meta(root: Path) -> None:
+    ok("new", "one")
+
+    def add(number: int) -> int:
+        words = ["append", "one", "--role", "user", "--agent", f"agent-{number % 2}"]
+        return in_process(words, stdin=f"text {number}".encode())[0]
+
+    with ThreadPoolExecutor(6) as pool:
+        statuses = list(pool.map(add, range(18)))
+
+    shown = [_shown("--agent", f"agent-{which}") for which in (0, 1)]
+    assert statuses == [0] * 18
+    assert sorted(shown[0] + shown[1]) == sorted(f"text {number}" for number in range(18))
+    assert run("verify", "one").status == 0
+    assert _row()["messages"] == 9
+    assert _meta(root)["messages"] == 9
 
 
 # -- the meta ----------------------------------------------------------------
