@@ -22,8 +22,8 @@ LISTING_HEAD_BYTES: Final = 64 << 10
 LISTING_TAIL_BYTES: Final = 64 << 10
 """Bytes read at a log's end when a listing has no meta to go by."""
 
-JSON_DEPTH_MAX: Final = 900
-"""Nested arrays and objects in one line; CPython's own parser gives up near 1,000."""
+JSON_DEPTH_MAX: Final = 1_024
+"""Nested arrays and objects in one line: as deep as orjson reads."""
 
 U64_MAX: Final = (1 << 64) - 1
 """The greatest lineage, stamp or id: the format's numbers are unsigned 64-bit ones."""

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from agentmem_cli.session.codec import JSON
     from agentmem_cli.session.conversation import Conversation
+    from agentmem_cli.session.entry import Entry
     from agentmem_cli.session.lines import Line
     from agentmem_cli.storage.store import Store
 
@@ -282,6 +283,7 @@ class _RestFinder:
         self._fed = 0
         self._last: str | None = None
         self._past = False
+        self._at: int | None = None
 
     def look(self, line: Line, fold: LogFold) -> None:
         kind = line.fields.get("type")
@@ -309,9 +311,22 @@ class _RestFinder:
             if role != "system":
                 self._last = role if isinstance(role, str) else ""
         self._fed = len(entries)
-        through = self._through
-        if through is not None:
-            self._past = (pushed and self._past) or any(entry.id > through for entry in added)
+        if self._through is not None:
+            self._past = self._holds_more(self._through, added, fold, pushed=pushed)
+
+    def _holds_more(
+        self, through: int, added: Sequence[Entry], fold: LogFold, *, pushed: bool
+    ) -> bool:
+        """Whether anything stands after the message *through* (where it is out: a newer one)."""
+        if not pushed:
+            self._at = fold.conversation.index_of(through)
+        elif self._at is None:
+            before = len(fold.conversation) - len(added)
+            places = (before + at for at, entry in enumerate(added) if entry.id == through)
+            self._at = next(places, None)
+        if self._at is not None:
+            return self._at < len(fold.conversation) - 1
+        return (pushed and self._past) or any(entry.id > through for entry in added)
 
 
 def forked_bytes(store: Store, source: str, target: str, end: int) -> bytes:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from agentmem_cli.limits import JSON_DEPTH_MAX
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agentmem_cli.session.codec import JSON, Object
 
-DEPTH_MAX: Final = 1024
+DEPTH_MAX: Final = JSON_DEPTH_MAX
 """Nested arrays and objects that are read: orjson's own bound, kept by every reader here."""
 
 

@@ -115,10 +115,7 @@ def import_transcript(transcript: Transcript, root: Path, options: Options) -> R
 
 
 def _note_sizes(store: DirStore) -> None:
-    """Note in the meta the logs it is true of; every one of them was read or written whole.
-
-    The import stands without it: a listing then goes by the files' times alone.
-    """
+    """Note in the meta the logs it is true of, all read or written whole just now."""
     from agentmem_cli.operations.metas import refresh
 
     try:

@@ -405,3 +405,23 @@ def test_a_splice_that_leaves_a_call_open_is_no_place_at_rest(store: Store) -> N
 
     assert place is not None
     assert place.n == 2
+
+
+def test_a_fork_through_a_message_counts_places_not_ids() -> None:
+    store = MemoryStore()
+    writer, _ = Writer.open(store)
+    writer.start()
+    conversation = Conversation()
+    for message in (Message.user("a?"), Message.assistant("a"), Message.user("b?")):
+        conversation.push(message)
+    conversation.push(Message.assistant("b"))
+    conversation.splice(0, 2, [Message.user("what came before")])
+    conversation.push(Message.user("c?"))
+    conversation.push(Message.assistant("c"))
+    writer.save("one", conversation)
+
+    forked = writer.fork_log("one", "two", through=3)
+
+    texts = [message.text for message in load(store, "two").messages]
+    assert forked
+    assert texts == ["what came before", "b?", "b"]
