@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from agentmem_cli.limits import META_BYTES_MAX
+from agentmem_cli.operations import append as operation
 from agentmem_cli.session.codec import dumps
 from agentmem_cli.storage.directory import DirStore
 from tests.cli.running import (
@@ -318,6 +319,28 @@ def test_programs_that_append_at_once_lose_nothing_and_leave_a_true_meta(root: P
     assert run("verify", "one").status == 0
     assert _row()["messages"] == 9
     assert _meta(root)["messages"] == 9
+
+
+def test_an_append_in_the_midst_of_another_leaves_a_true_meta(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ok("new", "one")
+    _add("one", "first")
+    refresh = operation._refresh_meta
+    between = iter(["second"])
+
+    def late(*given: Any, **named: Any) -> Any:  # noqa: ANN401 - passed on as they are
+        for text in between:
+            _add("one", text)
+        return refresh(*given, **named)
+
+    monkeypatch.setattr(operation, "_refresh_meta", late)
+
+    _add("one", "third")
+
+    assert _shown() == ["first", "third", "second"]
+    assert _meta(root)["messages"] == 3
+    assert _row()["messages"] == 3
 
 
 # -- the meta ----------------------------------------------------------------
