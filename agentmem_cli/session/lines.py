@@ -21,6 +21,8 @@ WELDED: Final = "welded"
 """A cut record and a whole one, or two whole ones, share a line."""
 ZEROED: Final = "zeroed"
 """A run of NUL bytes, as a power cut leaves it."""
+BYTE_ORDER_MARK: Final = "byte-order-mark"
+"""The log begins with U+FEFF, as some editors save it; its records are read all the same."""
 NOT_UTF8: Final = "not-utf8"
 """A byte that is not UTF-8; the record is read with U+FFFD in its place."""
 TOO_DEEP: Final = "too-deep"
@@ -177,10 +179,24 @@ def _gaps(
 def _kind_of(gap: bytes, *, alone: bool) -> tuple[str, str]:
     if not gap.strip(b"\0 \t\r"):
         return ZEROED, f"{len(gap)} bytes, NULs all of them"
+    if gap == _UTF8_MARK:
+        return BYTE_ORDER_MARK, "a byte order mark, which a log does not have"
+    encoding = next((name for mark, name in _OTHER_MARKS if gap.startswith(mark)), None)
+    if alone and encoding is not None:
+        return NOT_JSON, f"{encoding} by its byte order mark; a log is UTF-8"
     if alone:
         return NOT_JSON, f"{len(gap)} bytes that are not JSON"
     return WELDED, f"{len(gap)} bytes of a cut record share a line with a whole one"
 
+
+_UTF8_MARK: Final = b"\xef\xbb\xbf"
+_OTHER_MARKS: Final = (
+    (b"\xff\xfe\0\0", "UTF-32"),
+    (b"\0\0\xfe\xff", "UTF-32"),
+    (b"\xff\xfe", "UTF-16"),
+    (b"\xfe\xff", "UTF-16"),
+)
+"""How files of other encodings begin; the longer mark first, since one begins as the other."""
 
 _RECORD_START = re.compile(r'\{[ \t]*"(?:seq|n|t|by|type)"')
 _ATTEMPTS_MAX: Final = 1_000

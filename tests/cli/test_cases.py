@@ -340,6 +340,9 @@ def test_case_18_a_byte_order_mark_hides_no_record(root: Path) -> None:
     _looks()
 
     assert _shown() == ALL
+    assert [found["kind"] for found in run("verify", "one", "--json").object["findings"]] == [
+        "byte-order-mark"
+    ]
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le"])
@@ -350,7 +353,9 @@ def test_case_18_another_encoding_is_never_an_empty_session_without_a_word(
 
     _looks()
 
-    assert "agentmem: one/logs/main.jsonl, line 1, byte 0: " in ok("show", "one").err
+    told = ok("show", "one").err
+    assert "agentmem: one/logs/main.jsonl, line 1, byte 0: " in told
+    assert f"UTF-{encoding[4:6]} by its byte order mark" in told
     assert _row()["damaged_places"] > 0
     assert run("verify", "one").status == 1
     assert run("append", "one", "--role", "user", stdin=b"x").status == 5
