@@ -25,6 +25,7 @@ from agentmem_cli.storage.layout import FILES, LOGS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from agentmem_cli.session.codec import JSON
     from agentmem_cli.session.lines import Line
     from agentmem_cli.storage.directory import DirStore
 
@@ -277,7 +278,7 @@ class _Work:
         return data
 
     def meta(self) -> None:
-        from agentmem_cli.operations.listing import is_fresh
+        from agentmem_cli.operations.listing import is_fresh, noted_sizes
         from agentmem_cli.storage.survey import survey
 
         seen = survey(str(self.store.path))
@@ -293,9 +294,25 @@ class _Work:
         except BadMeta as error:
             self.add(PROBLEM, "meta", META, f"{error}; the logs tell the same")
             return
-        if not is_fresh(seen, meta):
-            why = "older than the logs; a listing goes by the logs"
+        lost = self._lost(noted_sizes(meta) or {}, {log: size for log, size, _ in seen.logs})
+        if not (lost or is_fresh(seen, meta)):
+            why = "not of the logs as they stand; a listing goes by the logs"
             self.add(NOTICE, "stale-meta", META, why)
+
+    def _lost(self, noted: dict[str, JSON], sizes: dict[str, int]) -> bool:
+        """Name the logs that are gone, or shorter than the meta noted; logs only ever grow."""
+        lost = False
+        for log, bytes_noted in noted.items():
+            fold = self._logs.get(log)
+            rewritten = fold is not None and fold.header is not None and fold.header.rewrites
+            size = sizes.get(log, 0)
+            if type(bytes_noted) is not int or size >= bytes_noted or rewritten:
+                continue
+            lost = True
+            stands = f"{size} bytes stand there" if log in sizes else "there is no such log"
+            why = f"it had {bytes_noted} bytes when it was last written here, and {stands}"
+            self.add(PROBLEM, "lost-log" if log not in sizes else "shorter-log", log, why)
+        return lost
 
 
 class _LogWatch:

@@ -326,3 +326,40 @@ def test_checking_changes_nothing_at_all(root: Path) -> None:
     run("verify", "one", "--json")
 
     assert tree(root) == before
+
+
+@pytest.mark.parametrize("left", [b"", None])
+def test_a_log_that_is_gone_or_emptied_is_a_problem(root: Path, left: bytes | None) -> None:
+    ok("new", "one")
+    ok("append", "one", "--role", "user", stdin=b"hello")
+    path = root / "one" / "logs" / "main.jsonl"
+    if left is None:
+        path.unlink()
+    else:
+        path.write_bytes(left)
+
+    done = run("verify", "one", "--json")
+
+    assert done.status == 1
+    assert _kinds() == ["lost-log" if left is None else "shorter-log"]
+
+
+def test_a_log_that_lost_its_last_lines_is_a_problem(root: Path) -> None:
+    ok("new", "one")
+    for text in (b"one", b"two", b"three"):
+        ok("append", "one", "--role", "user", stdin=text)
+    path = root / "one" / "logs" / "main.jsonl"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:2]))
+
+    assert _kinds() == ["shorter-log"]
+
+
+def test_a_log_that_another_program_rewrote_may_be_shorter(root: Path) -> None:
+    ok("new", "one")
+    ok("append", "one", "--role", "user", stdin=b"a secret that is long enough to be missed")
+    path = root / "one" / "logs" / "main.jsonl"
+    lines = join(turns(1)).splitlines(keepends=True)
+    lines[0] = lines[0].replace(b'"lineage":', b'"rewrites":[{"t":5}],"lineage":')
+    path.write_bytes(b"".join(lines))
+
+    assert _kinds() == []
