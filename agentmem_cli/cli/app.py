@@ -7,6 +7,7 @@ builds the parameters of that one. The help reads the docstrings of all.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, MutableMapping
 from importlib import import_module
 from pathlib import Path
@@ -162,6 +163,9 @@ def main(
     if context.invoked_subcommand is None:
         message = "no command given"
         raise UsageError(message, hint="agentmem --help lists the commands.")
+    if not math.isfinite(lock_wait):
+        message = f"--lock-wait: {lock_wait} is no number of seconds"
+        raise UsageError(message)
     if root == "":
         message = "--root is empty"
         raise UsageError(message)

@@ -155,7 +155,7 @@ def _tell_aside(session: str, added: Added) -> None:
 
 
 def _messages(file: str, role: str | None) -> list[Message]:
-    from agentmem_cli.operations.append import messages_of_lines, text_message
+    from agentmem_cli.operations.given import messages_of_lines, text_message
 
     where = "standard input" if file == "-" else file
     data = _read(file)

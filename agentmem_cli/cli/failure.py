@@ -17,6 +17,9 @@ INTERRUPTED: Final = 130
 TROUBLE: Final = 2
 NOT_FOUND: Final = 3
 
+_CANDIDATES: Final = 20
+"""Candidates that are told one by one to a person; JSON has them all."""
+
 _GLOBAL_OPTIONS: Final = ("--root", "--lock-wait", "--no-color", "--no-pager", "--utc", "--debug")
 _SUGGESTION: Final = " Did you mean "
 
@@ -148,7 +151,9 @@ def _tell_text(failure: Failure) -> None:
 
     lines = text.visible(failure.message).split("\n")
     lines[0] = f"agentmem: error: {lines[0]}"
-    lines += [f"  {text.one_line(name)}" for name in failure.candidates]
+    lines += [f"  {text.one_line(name)}" for name in failure.candidates[:_CANDIDATES]]
+    if len(failure.candidates) > _CANDIDATES:
+        lines.append(f"  and {len(failure.candidates) - _CANDIDATES:,} more")
     if failure.hint:
         lines.append(f"hint: {text.one_line(failure.hint)}")
     output.talk(*lines)

@@ -82,6 +82,9 @@ def list_sessions(
     if sort not in SORTS:
         msg = f"--sort: {sort!r} is none of {', '.join(SORTS)}"
         raise UsageError(msg)
+    if agent == "":
+        msg = "--agent is empty"
+        raise UsageError(msg)
     wanted = filters(
         settings,
         since=since,

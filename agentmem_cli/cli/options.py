@@ -58,7 +58,7 @@ PlaceArg = Annotated[
     str,
     typer.Argument(
         metavar="PLACE",
-        help="A place in time: N, mN, ~N, a time, before-compaction, start or now.",
+        help="A place: N, mN, ~N, a time (a day is its start), before-compaction, start, now.",
     ),
 ]
 SinceOption = Annotated[
@@ -146,6 +146,19 @@ def filters(
     Raises:
         UsageError: One of them cannot be read; the message names it.
     """
+    given = {
+        "--since": since,
+        "--until": until,
+        "--model": model,
+        "--title": title,
+        "--larger": larger,
+        "--older": older,
+    }
+    for option, words in given.items():
+        if words == "":
+            # Why: a script whose variable is not set does not mean all sessions.
+            message = f"{option} is empty"
+            raise UsageError(message)
     ends = []
     since_ms = None
     if since or until or older:

@@ -43,7 +43,10 @@ def print_records(
     def report(log: str, damage: Damage) -> None:
         damages.setdefault(log, []).append(damage)
 
-    parts = [records(store, log, report, kinds=kinds, key=key) for log in logs]
+    parts = [
+        records(store, log, report, kinds=kinds, key=key, details=not (json or oneline), exact=json)
+        for log in logs
+    ]
     with settings.output(paged=not json) as out:
         for shown in merged(parts):
             if json:

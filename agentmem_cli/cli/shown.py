@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.cli.clock import screen_time, utc_time
+from agentmem_cli.cli.markdown import attachment, print_markdown, short
 from agentmem_cli.cli.output import talk, warn
-from agentmem_cli.cli.render import count, size, styled
+from agentmem_cli.cli.render import count, styled
 from agentmem_cli.cli.text import cell, one_line, visible
 from agentmem_cli.operations.damage import causes
 from agentmem_cli.operations.transcript import (
     Attachment,
     Call,
     Note,
-    Other,
     Part,
     Result,
     Text,
@@ -204,7 +204,7 @@ def _print_items(
         if format_ == "json":
             _print_json(out, item)
         elif format_ == "markdown":
-            _print_markdown(settings, out, item)
+            print_markdown(settings, out, item)
         else:
             _print_text(settings, out, item, full=full)
 
@@ -236,7 +236,7 @@ _ROLE_STYLES: Final = {"user": "green", "assistant": "blue", "system": "magenta"
 def _print_text(settings: Settings, out: Output, item: Turn | Note, *, full: bool) -> None:
     columns = settings.columns or _FOLD_COLUMNS
     if isinstance(item, Note):
-        told = f"[aside {item.id} {item.aside.kind}] {_short(item.aside.value)}"
+        told = f"[aside {item.id} {item.aside.kind}] {short(item.aside.value)}"
         out.line(styled(cell(told, columns), "dim", settings))
         out.line()
         return
@@ -271,16 +271,16 @@ def _lines(part: Part, columns: int, *, full: bool) -> Iterator[str]:
         else:
             yield from text.split("\n")
     elif isinstance(part, Call):
-        told = f"-> {part.name} {_short(part.arguments, whole=full)}"
+        told = f"-> {part.name} {short(part.arguments, whole=full)}"
         yield one_line(told) if full else cell(told, columns)
         if not part.answered:
             yield "   (no result)"
     elif isinstance(part, Result):
         yield from _result_lines(part, columns, full=full)
     elif isinstance(part, Attachment):
-        yield one_line(_attachment(part))
+        yield one_line(attachment(part))
     else:
-        yield cell(f"[{part.name}] {_short(part.value)}", columns)
+        yield cell(f"[{part.name}] {short(part.value)}", columns)
 
 
 def _result_lines(part: Result, columns: int, *, full: bool) -> Iterator[str]:
@@ -305,76 +305,3 @@ def _folded(text: str, columns: int, *, full: bool) -> Iterator[str]:
         return
     yield from (cell(line, columns) for line in lines[:_FOLD_LINES])
     yield f"... {count(len(lines) - _FOLD_LINES, 'more line')} (--full prints them)"
-
-
-def _attachment(part: Attachment) -> str:
-    if part.missing:
-        return f"[{part.media}, missing]"
-    return f"[{part.media}]" if part.size is None else f"[{part.media}, {size(part.size)}]"
-
-
-def _short(value: JSON, *, whole: bool = False) -> str:
-    from agentmem_cli.session.codec import dumps
-
-    data = dumps(value)
-    return (data if whole else data[:4_000]).decode("utf-8", "replace")
-
-
-def _print_markdown(settings: Settings, out: Output, item: Turn | Note) -> None:
-    if isinstance(item, Note):
-        value = cell(_short(item.aside.value), 200)
-        out.line(f"> aside {item.id} `{one_line(item.aside.kind)}`: {value}")
-        out.line()
-        return
-    when = "" if item.made_ms is None else f" - {screen_time(item.made_ms, settings.zone).strip()}"
-    who = f" ({one_line(item.author)})" if item.author is not None else ""
-    out.line(f"## {item.id} {one_line(item.role)}{who}{when}")
-    out.line()
-    for part in item.parts:
-        for line in _markdown(part):
-            out.line(line)
-        out.line()
-    if item.error is not None:
-        out.line("**Error**")
-        out.line()
-        for line in _fenced(visible(item.error), ""):
-            out.line(line)
-        out.line()
-
-
-def _markdown(part: Part) -> Iterator[str]:
-    if isinstance(part, Text):
-        lines = visible(part.text).split("\n")
-        yield from (f"> {line}" for line in lines) if part.kind == "reasoning" else lines
-    elif isinstance(part, Call):
-        mark = "" if part.answered else " (no result)"
-        yield f"**Call** `{one_line(part.name)}`{mark}"
-        yield ""
-        yield from _fenced(visible(_short(part.arguments, whole=True)), "json")
-    elif isinstance(part, Result):
-        mark = " (error)" if part.is_error else ""
-        yield f"**Result** `{one_line(part.name or part.call)}`{mark}"
-        for inner in part.parts:
-            yield ""
-            if isinstance(inner, Text):
-                yield from _fenced(visible(inner.text), "")
-            else:
-                yield from _markdown(inner)
-    elif isinstance(part, Attachment):
-        yield one_line(_attachment(part))
-    else:
-        assert isinstance(part, Other)
-        yield f"**{one_line(part.name)}**"
-        yield ""
-        yield from _fenced(visible(_short(part.value, whole=True)), "json")
-
-
-def _fenced(text: str, language: str) -> Iterator[str]:
-    """Yield *text* between fences that are longer than any run of backticks in it."""
-    import re
-
-    longest = max((len(run) for run in re.findall("`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    yield f"{fence}{language}"
-    yield from text.split("\n")
-    yield fence

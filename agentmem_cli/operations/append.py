@@ -12,10 +12,8 @@ from agentmem_cli.operations.catalog import Found
 from agentmem_cli.operations.imports.naming import safe_name
 from agentmem_cli.operations.metas import Refreshed, is_current, refresh
 from agentmem_cli.session.change import ChangeRecord, Push
-from agentmem_cli.session.codec import loads_object
 from agentmem_cli.session.entry import Entry
 from agentmem_cli.session.keys import CURRENT, SESSION
-from agentmem_cli.session.message import Message
 from agentmem_cli.session.meta import SessionMeta, title_of
 from agentmem_cli.session.record import Saved
 from agentmem_cli.session.writer import append_records
@@ -27,6 +25,7 @@ if TYPE_CHECKING:
     from agentmem_cli.session.author import Author
     from agentmem_cli.session.codec import JSON
     from agentmem_cli.session.fold import LogFold
+    from agentmem_cli.session.message import Message
     from agentmem_cli.session.record import LogRecord
     from agentmem_cli.session.session import TornTail
     from agentmem_cli.session.writer import Appended
@@ -37,9 +36,6 @@ NAME = "agentmem.name"
 
 MAIN = "main"
 """The log of the first agent of a session that is started here."""
-
-ROLES = ("system", "user", "assistant")
-"""The roles that a message of plain text can have."""
 
 _SEPARATORS: Final = ("/", "\\", "\0")
 """What parts a path on some system, or ends it."""
@@ -84,6 +80,9 @@ def new(
     if not given.strip():
         msg = "a session's name must not be empty"
         raise UsageError(msg)
+    if given.startswith("-"):
+        msg = f"a session's name does not begin with a dash: {given!r}"
+        raise UsageError(msg, hint="Commands would take it for an option.")
     if any(sign in given for sign in _SEPARATORS) or given in (".", ".."):
         msg = f"a session's name is one word, not a path: {given!r}"
         raise UsageError(msg, hint="Choose the folder by --root.")
@@ -264,57 +263,3 @@ def agent_to_append(store: DirStore, words: str | None) -> tuple[str, str | None
         msg = f"an agent is called {taken[safe.casefold()]!r}, which some disks take for {words!r}"
         raise ConflictError(msg, hint="Choose another name.")
     return safe, words if safe != words else None
-
-
-def messages_of_lines(data: bytes, where: str) -> list[Message]:
-    """Read messages from JSON lines, one object a line.
-
-    Args:
-        data: The lines, UTF-8.
-        where: What to call them in an error.
-
-    Raises:
-        UsageError: A line is no message; nothing of it may be used.
-    """
-    found: list[Message] = []
-    for number, line in enumerate(data.split(b"\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            value = loads_object(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line)
-        except ValueError as error:
-            msg = f"{where}, line {number}: not a JSON object ({error})"
-            raise UsageError(msg, hint="Use --role to append plain text.") from None
-        if not isinstance(value.get("role"), str) or "content" not in value:
-            msg = f"{where}, line {number}: a message has a role and content"
-            raise UsageError(msg)
-        if value["role"] in ("user", "assistant") and isinstance(value["content"], str):
-            value = {**value, "content": [{"type": "text", "text": value["content"]}]}
-        found.append(Message.of(value))
-    if not found:
-        msg = f"{where}: no message"
-        raise UsageError(msg, hint="Give one JSON object a line, or plain text with --role.")
-    return found
-
-
-def text_message(role: str, data: bytes, where: str) -> Message:
-    """Make one message of plain text; one line end at its end is dropped.
-
-    Raises:
-        UsageError: An unknown role, no text, or no UTF-8.
-    """
-    if role not in ROLES:
-        msg = f"no such role: {role!r}"
-        raise UsageError(msg, hint=f"A role is one of {', '.join(ROLES)}.")
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        msg = f"{where}: byte {error.start} is not UTF-8"
-        raise UsageError(msg) from None
-    text = text.removesuffix("\n").removesuffix("\r")
-    if not text.strip():
-        msg = f"{where}: no text"
-        raise UsageError(msg)
-    if role == "system":
-        return Message.system(text)
-    return Message.user(text) if role == "user" else Message.assistant(text)

@@ -42,13 +42,15 @@ class Shown(NamedTuple):
     """All of it, decoded exactly."""
 
 
-def records(
+def records(  # noqa: PLR0913 - one option of the command each
     store: Store,
     log: str,
     report: Callable[[str, Damage], None],
     *,
     kinds: frozenset[str] = frozenset(),
     key: str | None = None,
+    details: bool = True,
+    exact: bool = True,
 ) -> Iterator[Shown]:
     """Yield a log's records in its order, leniently.
 
@@ -58,6 +60,8 @@ def records(
         report: Called with the log and each damaged place.
         kinds: Only these types; empty: all, unknown ones too.
         key: Only saved values of this key.
+        details: Say what the records hold; without it only what they do.
+        exact: Decode ``fields`` exactly; else numbers may be inexact beyond 64 bits.
 
     Raises:
         FileNotFoundError: There is no such log.
@@ -72,7 +76,7 @@ def records(
             continue
         if key is not None and (fields.get("type") != "state" or fields.get("key") != key):
             continue
-        yield _shown(log, line, source)
+        yield _shown(log, line, source, details=details, exact=exact)
 
 
 class _Stamps:
@@ -114,10 +118,12 @@ def _in_order(part: Iterator[Shown]) -> Iterator[tuple[tuple[int, str], Shown]]:
         yield (latest, shown.log), shown
 
 
-def _shown(log: str, line: Line, source: LogSource) -> Shown:
-    fields = source.exact(line.offset, line.length)
+def _shown(log: str, line: Line, source: LogSource, *, details: bool, exact: bool) -> Shown:
+    fields = line.fields
     kind = fields.get("type")
-    gist, details = _gist(kind, fields)
+    if exact or kind in ("state", "aside"):
+        fields = source.exact(line.offset, line.length)
+    gist, held = _gist(kind, fields)
     by = fields.get("by")
     return Shown(
         log,
@@ -128,15 +134,15 @@ def _shown(log: str, line: Line, source: LogSource) -> Shown:
         kind if isinstance(kind, str) else "?",
         None if by is None else _who(by),
         gist,
-        tuple(details),
+        tuple(map(_detail, held)) if details else (),
         fields,
     )
 
 
-def _gist(kind: JSON, fields: Object) -> tuple[str, list[str]]:
+def _gist(kind: JSON, fields: Object) -> tuple[str, list[Object]]:
     if kind == "push":
         entries = _entries(fields.get("entries"))
-        return f"{_ids(entries)} added", [_entry(entry) for entry in entries]
+        return f"{_ids(entries)} added", entries
     if kind == "splice":
         entries = _entries(fields.get("with"))
         removed = fields.get("removed")
@@ -144,7 +150,7 @@ def _gist(kind: JSON, fields: Object) -> tuple[str, list[str]]:
         told = (
             f"entries {fields.get('from')}:{fields.get('to')} ({count}) replaced by {len(entries)}"
         )
-        return told, [_entry(entry) for entry in entries]
+        return told, entries
     if kind == "state":
         value = fields.get("value")
         return f"{fields.get('key')} {'removed' if value is None else '= ' + _short(value)}", []
@@ -153,7 +159,7 @@ def _gist(kind: JSON, fields: Object) -> tuple[str, list[str]]:
     return _rare(kind, fields)
 
 
-def _rare(kind: JSON, fields: Object) -> tuple[str, list[str]]:
+def _rare(kind: JSON, fields: Object) -> tuple[str, list[Object]]:
     if kind == "header":
         parent = fields.get("parent")
         rewrites = fields.get("rewrites")
@@ -167,11 +173,11 @@ def _rare(kind: JSON, fields: Object) -> tuple[str, list[str]]:
     if kind == "reset":
         state = fields.get("state")
         entries = _entries(state.get("entries")) if isinstance(state, dict) else []
-        return f"all replaced by {len(entries)} entries", [_entry(entry) for entry in entries]
+        return f"all replaced by {len(entries)} entries", entries
     if kind == "retired":
         return "gone for good", []
     rest: Object = {key: value for key, value in fields.items() if key not in _STAMP}
-    return f"a record of the unknown type {kind!r}", [_cut(rest)] if rest else []
+    return f"a record of the unknown type {kind!r}", [rest] if rest else []
 
 
 def _aside(fields: Object) -> str:
@@ -194,6 +200,11 @@ def _ids(entries: list[Object]) -> str:
     if len(ids) > 3:  # noqa: PLR2004 - a few are told one by one
         return f"messages {ids[0]} to {ids[-1]}"
     return f"message{'s' if len(ids) != 1 else ''} {', '.join(ids)}"
+
+
+def _detail(value: Object) -> str:
+    """Return one line about an entry, or about the fields of an unknown record."""
+    return _entry(value) if "message" in value or "id" in value else _cut(value)
 
 
 def _entry(value: Object) -> str:

@@ -152,7 +152,8 @@ class _Work:
             why = "a change was cut short; the next command that changes something finishes it"
             self.add(PROBLEM, "unfinished-change", "", why)
         for name in self.store.leftovers():
-            self.add(PROBLEM, "leftover", name, "left behind by a program that was stopped")
+            why = "left behind by a program that was stopped; the next change takes ours away"
+            self.add(PROBLEM, "leftover", name, why)
         for name in self.store.loose():
             self.add(PROBLEM, "loose-mode", name, "other users of this machine may read it")
         told = {

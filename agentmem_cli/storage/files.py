@@ -254,7 +254,8 @@ def make_folders(path: str) -> bool:
         if above in {"", path}:
             raise
         make_folders(above)
-        return make_folders(path)
+        # Why once: some file systems (proc) go on saying that what is above is not there.
+        os.mkdir(path, FOLDER_MODE)
     sync_folder_of(path)
     return True
 

@@ -495,3 +495,35 @@ def test_a_new_agent_does_not_take_the_place_of_the_main_one(root: Path) -> None
     assert "to the second" not in shown
     assert "to the second" in ok("show", "s", "--agent", "aaa").out
     assert ok("verify", "s").status == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ({"role": "nobody", "content": "x"}, "a role"),
+        ({"role": "user", "content": 5}, "the content"),
+        ({"role": "user", "content": None}, "the content"),
+        ({"role": "system", "content": []}, "a system message"),
+        ({"role": "user", "content": [{"type": "text"}]}, "a text part"),
+        ({"role": "user", "content": [{"type": "toolresult", "id": "x"}]}, "a toolresult"),
+        ({"role": "assistant", "content": [{"type": "toolcall", "name": "x"}]}, "a toolcall"),
+        (
+            {
+                "role": "user",
+                "content": [
+                    {"type": "image", "data": {"type": "url", "value": "blob:../../etc/passwd"}}
+                ],
+            },
+            "blob:",
+        ),
+    ],
+)
+def test_what_no_reader_could_use_is_refused(root: Path, line: Object, told: str) -> None:
+    ok("new", "one")
+    before = tree(root)
+
+    done = run("append", "one", stdin=dumps(line))
+
+    assert done.status == 2
+    assert told in done.err
+    assert tree(root) == before

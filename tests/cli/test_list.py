@@ -352,3 +352,33 @@ def test_list_finds_a_session_copied_in_by_hand_and_misses_one_taken_out(root: P
 
     assert set(rows) == {"renamed", "two"}
     assert rows["renamed"]["title"] == "one"
+
+
+@pytest.mark.parametrize(
+    "option", ["--since", "--until", "--model", "--title", "--larger", "--older", "--agent"]
+)
+def test_an_empty_filter_is_refused(root: Path, option: str) -> None:
+    _titled(root, "a", "a")
+
+    done = run("list", option, "")
+
+    assert done.status == 2
+    assert "is empty" in done.err
+
+
+def test_a_wait_that_is_no_number_is_refused(root: Path) -> None:
+    _titled(root, "a", "a")
+
+    assert run("--lock-wait", "nan", "list").status == 2
+
+
+def test_many_candidates_are_cut_for_people_and_whole_in_json(root: Path) -> None:
+    for number in range(30):
+        _titled(root, f"same-{number:02}", "t")
+
+    text = run("show", "same")
+    told = run("show", "same", "--json")
+
+    assert text.status == told.status == 3
+    assert "and 10 more" in text.err
+    assert len(json.loads(told.err)["error"]["candidates"]) == 30

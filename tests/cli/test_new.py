@@ -129,3 +129,11 @@ def test_all_that_is_made_is_private_whatever_the_umask(root: Path) -> None:
     modes = {path: stat.S_IMODE(path.stat().st_mode) for path in [root, *root.rglob("*")]}
     assert {modes[path] for path in modes if path.is_dir()} == {0o700}
     assert {modes[path] for path in modes if path.is_file()} == {0o600}
+
+
+def test_a_name_that_looks_like_an_option_is_refused(root: Path) -> None:
+    done = run("new", "--", "-rf")
+
+    assert done.status == 2
+    assert "a dash" in done.err
+    assert not (root / "-rf").exists()

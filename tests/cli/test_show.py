@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agentmem_cli.errors import Busy
+from agentmem_cli.session.codec import dumps
 from agentmem_cli.storage.directory import DirStore
 from tests.cli.running import (
     header,
@@ -440,3 +441,23 @@ def test_long_texts_and_many_messages_come_whole_through_a_pipe(root: Path) -> N
     done = ok("show", "one")
 
     assert done.out.count("x" * 3_000) == 399
+
+
+def test_markdown_closes_the_fence_that_a_text_left_open(root: Path) -> None:
+    ok("new", "one")
+    ok("append", "one", "--role", "user", stdin=b"look:\n```python\nprint(1)")
+    ok("append", "one", "--role", "user", stdin=b"next")
+
+    lines = ok("show", "one", "--format", "markdown").out.splitlines()
+
+    assert lines[lines.index("print(1)") + 1] == "```"
+    assert any(line.startswith("## 1 user") for line in lines)
+
+
+def test_a_backtick_in_a_tools_name_does_not_end_its_code_span(root: Path) -> None:
+    function: Object = {"name": "a`b", "arguments": {}}
+    call: Object = {"type": "toolcall", "id": "c", "function": function}
+    ok("new", "one")
+    ok("append", "one", stdin=dumps({"role": "assistant", "content": [call]}))
+
+    assert "**Call** `` a`b ``" in ok("show", "one", "--format", "markdown").out

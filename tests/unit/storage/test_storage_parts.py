@@ -17,7 +17,7 @@ from agentmem_cli.errors import ConflictError
 from agentmem_cli.limits import META_BYTES_MAX
 from agentmem_cli.storage import blobs, layout, redo
 from agentmem_cli.storage.directory import DirStore
-from agentmem_cli.storage.files import RETRY_WAITS_S, Folder, replace_atomically
+from agentmem_cli.storage.files import RETRY_WAITS_S, Folder, make_folders, replace_atomically
 from agentmem_cli.storage.memory import MemoryStore
 from agentmem_cli.storage.names import check_log_name, check_name
 from agentmem_cli.storage.root import default_root
@@ -429,3 +429,11 @@ def test_a_lock_s_errors_cross_processes(tmp_path: Path) -> None:
     error = pickle.loads(pickle.dumps(Busy(tmp_path, 0.5)))
 
     assert (error.path, error.waited_s) == (tmp_path, 0.5)
+
+
+def test_a_folder_that_can_never_be_made_is_an_error_not_a_loop() -> None:
+    with (
+        patch("os.mkdir", side_effect=FileNotFoundError(2, "not there")),
+        pytest.raises(FileNotFoundError),
+    ):
+        make_folders("/nowhere/at/all")
