@@ -74,6 +74,16 @@ class Told:
             self._details(report)
 
     def _details(self, report: Report) -> None:
+        for torn in report.set_aside:
+            warn(
+                f"{report.session}/logs/{torn.log}.jsonl: {torn.cut} torn bytes at byte "
+                f"{torn.kept} were set aside in files/{torn.set_aside}"
+            )
+        if report.restored:
+            thing = "message, side record, value or blob"
+            things = count(report.restored, thing, "messages, side records, values and blobs")
+            put = "can be put" if report.dry_run else "put"
+            warn(f"{report.session}: {things} that it had lost, {put} in again from the source")
         for flaw in report.unusable[:_TOLD]:
             where = f"line {flaw.line}" + ("" if flaw.byte is None else f", byte {flaw.byte}")
             warn(f"{report.source}: {where}: {flaw.why}")
@@ -141,14 +151,23 @@ def _line(report: Report) -> str:
         told.append(count(report.asides, "aside"))
     if report.blobs:
         told.append(count(report.blobs, "blob"))
-    if report.known:
-        told.append(f"{count(report.new)} new")
+    told += _compared(report)
     if report.left:
         left = ", ".join(f"{number} {name}" for name, number in sorted(report.left.items()))
         told.append(f"not made into anything: {left}")
     if report.lost:
         told.append(f"{count(report.lost, 'line')} not usable")
     return f"from {report.kind}: {one_line(', '.join(told))}"
+
+
+def _compared(report: Report) -> list[str]:
+    """Say what is new beside what was known."""
+    told = []
+    if report.restored:
+        told.append(f"{count(report.restored)} restored")
+    if report.known or report.restored:
+        told.append(f"{count(report.new)} new")
+    return told
 
 
 def _value(report: Report) -> dict[str, JSON]:
@@ -171,6 +190,8 @@ def _value(report: Report) -> dict[str, JSON]:
         "new": report.new,
         "edited": report.edited,
         "known": report.known,
+        "restored": report.restored,
+        "set_aside": [torn.set_aside for torn in report.set_aside],
         "types": {**report.types},
         "left": {**report.left},
         "lost": report.lost,

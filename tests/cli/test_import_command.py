@@ -146,3 +146,35 @@ def test_on_a_terminal_the_result_stays_readable(tmp_path: Path) -> None:
 
     assert any(line.endswith("pi-a  from pi: 1 message") for line in shown)
     assert any("1 source: 2 lines" in line for line in shown)
+
+
+def test_a_torn_log_is_mended_and_what_was_set_aside_is_told(root: Path, tmp_path: Path) -> None:
+    source = _source(tmp_path, "a", "one", "two")
+    ok("import", source)
+    log = root / "pi-a" / "logs" / "main.jsonl"
+    log.write_bytes(log.read_bytes()[:-9])
+
+    done = ok("import", source)
+    log.write_bytes(log.read_bytes()[:-9])
+    value = ok("import", source, "--json").object
+
+    assert done.out == "pi-a  from pi: 2 messages, 1 restored, 0 new\n"
+    assert "pi-a/logs/main.jsonl: " in done.err
+    assert "torn bytes at byte" in done.err
+    assert "1 message, side record, value or blob that it had lost" in done.err
+    assert (value["restored"], value["nothing_new"]) == (1, False)
+    assert [(root / "pi-a" / "files" / name).is_file() for name in value["set_aside"]] == [True]
+    assert ok("verify", "pi-a").status == 0
+
+
+def test_a_log_that_no_source_can_mend_ends_with_5(root: Path, tmp_path: Path) -> None:
+    source = _source(tmp_path, "a", "one", "two")
+    ok("import", source)
+    log = root / "pi-a" / "logs" / "main.jsonl"
+    records = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join(records[:2] + records[3:]))
+
+    done = run("import", source)
+
+    assert (done.status, done.out) == (5, "")
+    assert "line 3" in done.err

@@ -10,10 +10,12 @@ from agentmem_cli.operations.imports.adapter import MAIN, Said, Tally
 from agentmem_cli.operations.imports.foreign import ForeignFile, read_lines
 from agentmem_cli.operations.imports.maps import source_name
 from agentmem_cli.operations.imports.naming import session_name
+from agentmem_cli.operations.imports.nowhere import Nowhere
 from agentmem_cli.operations.imports.places import place_in
 from agentmem_cli.operations.imports.report import Outcome, Report, plural
 from agentmem_cli.operations.imports.sniff import choose
 from agentmem_cli.operations.imports.sources import SourceIn, find_maps
+from agentmem_cli.operations.imports.standing import LogIndex, Standing, is_kept, seems_whole
 from agentmem_cli.operations.imports.writing import Importing, Target, Wishes
 from agentmem_cli.session.heads import read_head
 from agentmem_cli.session.reader import fold_log
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
 
     from agentmem_cli.operations.imports.adapter import Transcript
     from agentmem_cli.operations.imports.maps import OldMap
-    from agentmem_cli.storage.store import Batch, Sink, Store
+    from agentmem_cli.session.fold import LogFold
+    from agentmem_cli.storage.store import Batch, Store
 
 _AGAIN_MAX: Final = 10_000
 """Sessions of one source under one root, made by ``--again``."""
@@ -106,23 +109,29 @@ def import_transcript(transcript: Transcript, root: Path, options: Options) -> R
         _check_messages(transcript)
     elif not options.dry_run:
         with _opened(transcript, maps) as sources:
-            if _nothing_new(sources, maps, options):
+            if _nothing_new(sources, maps, options) and seems_whole(store, maps):
                 return _known_report(sources, store, transcript, root / name)
     report = _import(transcript, store, root / name, options)
-    if not (options.dry_run or report.nothing_new):
-        _note_sizes(store)
+    if not options.dry_run:
+        _note_sizes(store, written=not report.nothing_new)
     return report
 
 
-def _note_sizes(store: DirStore) -> None:
-    """Note in the meta the logs it is true of, all read or written whole just now."""
-    from agentmem_cli.operations.metas import refresh
+def _note_sizes(store: DirStore, *, written: bool) -> None:
+    """Note in the meta the logs it is true of, all read or written whole just now.
+
+    Args:
+        store: The session.
+        written: Whether the import wrote the meta; else it may be an old one.
+    """
+    from agentmem_cli.operations.metas import is_current, refresh
 
     try:
         with store.lock():
             times = [read_head(store, log).t for log in store.logs()]
             started = min((t for t in times if t is not None), default=None)
-            refresh(store, lambda meta: meta, current=True, started_ms=started, damaged=0)
+            current = written or is_current(store)
+            refresh(store, lambda meta: meta, current=current, started_ms=started, damaged=0)
     except (OSError, AgentMemError):
         return
 
@@ -253,7 +262,7 @@ def _nothing_new(sources: Sequence[SourceIn], maps: Sequence[OldMap], options: O
 def _import(transcript: Transcript, store: DirStore, path: Path, options: Options) -> Report:
     with ExitStack() as stack:
         if options.dry_run:
-            batch: Batch = _Nowhere(store)
+            batch: Batch = Nowhere(store)
         else:
             batch = stack.enter_context(batch_of(store, options.lock_wait_s))
         # Why read again: only what is there under the lock is what will be written to.
@@ -262,19 +271,41 @@ def _import(transcript: Transcript, store: DirStore, path: Path, options: Option
         maps = find_maps(store)
         if not maps:
             _refuse_without_map(store, source)
-        folds = {log: fold_log(store, log) for log in store.logs()}
+        folds, standing = _folded(store, maps)
         sources = stack.enter_context(_opened(transcript, maps))
+        for kept in sources:
+            kept.kept_whole = kept.kept_whole and kept.old is not None and is_kept(store, kept.old)
 
         def place_of(session: str, raw: str) -> int | None:
             return place_in(path.parent / session, raw)
 
         wishes = Wishes(options.keep_source, options.now_ms, options.progress, place_of)
-        importing = Importing(sources, Target(store, batch, folds), wishes)
+        target = Target(store, batch, folds, standing, maps)
+        importing = Importing(sources, target, wishes)
         importing.run()
         if not importing.counts.messages:
             msg = f"{source}: no message recognised"
             raise AgentMemError(msg)
-        return _report(importing, sources, transcript, path, options, created=not folds)
+        created = not (folds or maps)
+        return _report(importing, sources, transcript, path, options, created=created)
+
+
+def _folded(store: DirStore, maps: Sequence[OldMap]) -> tuple[dict[str, LogFold], Standing]:
+    """Fold every log, and note on the way what stands in it.
+
+    Raises:
+        SessionError: A log does not read.
+    """
+    folds: dict[str, LogFold] = {}
+    indexes: dict[str, LogIndex] = {}
+    # Why: what was written after the last import may stand in the place of what was lost.
+    late_ms = min((old.header.imported for old in maps), default=None)
+    for log in store.logs():
+        index = LogIndex(late_ms)
+        folds[log] = fold_log(store, log, on_record=index.look if maps else None)
+        indexes[log] = index
+    sources = {log: fold.source for log, fold in folds.items()}
+    return folds, Standing(indexes, sources, store.files)
 
 
 def _report(
@@ -304,6 +335,8 @@ def _report(
         edited=counts.edited,
         known=counts.known,
         blobs=counts.blobs,
+        restored=counts.restored + len(importing.standing.blobs_lost),
+        set_aside=() if options.dry_run else tuple(importing.out.set_aside),
         bytes=sum(source.bytes_read for source in sources),
         types=dict(types),
         left=dict(left),
@@ -343,56 +376,3 @@ def _known_report(
         bytes=sum(header.size for header in headers),
         kept_source=all(header.kept for header in headers),
     )
-
-
-class _Nowhere:
-    """A batch that keeps nothing, for a dry run."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def append_log(self, name: str, length: int, data: bytes) -> None:
-        """Drop it."""
-
-    def replace_log(self, name: str, length: int, data: bytes) -> None:
-        """Drop it."""
-
-    def cut_log(self, name: str, length: int, keep: int) -> None:
-        """Drop it."""
-
-    def open_append(self, name: str, length: int) -> Sink:  # noqa: ARG002 - the protocol's names
-        """Return a sink that drops everything."""
-        return _Drain()
-
-    def open_log_new(self, name: str, length: int) -> Sink:  # noqa: ARG002 - the protocol's names
-        """Return a sink that drops everything."""
-        return _Drain()
-
-    def open_file(self, name: str) -> Sink:  # noqa: ARG002 - the protocol's names
-        """Return a sink that drops everything."""
-        return _Drain()
-
-    def write_file(self, name: str, data: bytes) -> None:
-        """Drop it."""
-
-    def append_file(self, name: str, data: bytes) -> None:
-        """Drop it."""
-
-    def remove_file(self, name: str) -> None:
-        """Drop it."""
-
-    def read_file(self, name: str) -> bytes:
-        """Return what the session holds."""
-        return self._store.read_file(name)
-
-    def files(self) -> list[str]:
-        """Return what the session holds."""
-        return self._store.files()
-
-
-class _Drain:
-    """A sink that drops everything."""
-
-    def write(self, data: bytes) -> int:
-        """Return the length of *data*."""
-        return len(data)

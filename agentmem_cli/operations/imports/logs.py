@@ -16,6 +16,7 @@ from agentmem_cli.session.entry import Entry
 from agentmem_cli.session.keys import SESSION
 from agentmem_cli.session.message import Message
 from agentmem_cli.session.record import Header, Saved, encode_header, encode_record
+from agentmem_cli.session.session import TornTail
 from agentmem_cli.session.stamp import Stamp
 from agentmem_cli.storage.layout import RECOVERED
 
@@ -53,6 +54,9 @@ class LogOut:
         if fold is not None and self.entries:
             self.last_entry = fold.conversation.entries[-1].id
         self.updated: int | None = None if fold is None else fold.last_t
+        self.size = 0 if fold is None else fold.end
+        """Bytes of the log, what waits included; without a torn tail."""
+        self.last_n = -1 if fold is None else fold.last_n
 
 
 class SessionOut:
@@ -62,7 +66,13 @@ class SessionOut:
         """Write through *batch* to *store*, whose logs are *folds*."""
         self._batch = batch
         self._store = store
-        self._logs = {name: LogOut(name, _parent(fold), fold) for name, fold in folds.items()}
+        # Why: a log without a header is begun anew, by whoever has something for it.
+        self._bare = {name: fold for name, fold in folds.items() if not fold.records}
+        self._logs = {
+            name: LogOut(name, _parent(fold), fold) for name, fold in folds.items() if fold.records
+        }
+        self.set_aside: list[TornTail] = []
+        """Torn tails that were moved out of the way."""
         self._names: dict[str, str] = {MAIN: MAIN}
         self._n = 1 + max((fold.last_n for fold in folds.values()), default=-1)
 
@@ -89,7 +99,7 @@ class SessionOut:
         out = self._logs.get(name)
         if out is None:
             above = None if parent is None else self.log_name(parent)
-            out = self._logs[name] = LogOut(name, above, None)
+            out = self._logs[name] = LogOut(name, above, self._bare.get(name))
         return out
 
     def push(self, out: LogOut, t: int, body: bytes, author: Author | None) -> Placed:
@@ -148,14 +158,17 @@ class SessionOut:
 
     def _write(self, out: LogOut, line: bytes) -> None:
         out.seq += 1
+        out.size += len(line)
         out.waiting.append(line)
         out.waiting_bytes += len(line)
         if out.waiting_bytes >= _WAITING_BYTES:
             _flush(out)
 
     def finish(self) -> None:
-        """Hand everything that waits to the batch."""
+        """Hand everything that waits to the batch, and mend the logs' torn ends."""
         for out in self._logs.values():
+            if out.sink is None:
+                self._mend(out)
             _flush(out)
 
     def _ready(self, out: LogOut, t: int) -> int:
@@ -163,32 +176,44 @@ class SessionOut:
         if out.sink is None:
             out.sink = self._opened(out, t)
         out.updated = t
-        n = self._n
+        n = out.last_n = self._n
         self._n += 1
         return n
 
     def _opened(self, out: LogOut, t: int) -> Sink:
         fold = out.fold
-        if fold is None:
-            sink = self._batch.open_log_new(out.name, 0)
-            header = Header(out.name, fresh_lineage(), out.parent)
-            sink.write(encode_header(Stamp(self._n, 0, t), header))
-            self._n += 1
-            out.seq = 1
-            return sink
-        torn = fold.torn
-        if torn is not None:
-            self._set_torn_aside(out.name, torn.offset, torn.length)
-        return self._batch.open_append(out.name, fold.end)
+        if fold is not None and fold.records:
+            self._mend(out)
+            return self._batch.open_append(out.name, fold.end)
+        length = 0
+        if fold is not None:
+            length = self._set_torn_aside(fold) or fold.end
+        sink = self._batch.open_log_new(out.name, length)
+        line = encode_header(Stamp(self._n, 0, t), Header(out.name, fresh_lineage(), out.parent))
+        sink.write(line)
+        self._n += 1
+        out.seq = 1
+        out.size = len(line)
+        return sink
 
-    def _set_torn_aside(self, name: str, offset: int, length: int) -> None:
+    def _mend(self, out: LogOut) -> None:
+        """Cut a torn tail off; it goes under ``recovered/``."""
+        if out.fold is not None and (length := self._set_torn_aside(out.fold)):
+            self._batch.cut_log(out.name, length, out.fold.end)
+
+    def _set_torn_aside(self, fold: LogFold) -> int:
+        """Copy a torn tail under ``recovered/`` and return the log's length; 0: it has none."""
         import hashlib
 
-        with self._store.open_log(name) as log:
-            cut = log.read_at(offset, length)
-        digest = hashlib.sha256(cut).hexdigest()
-        self._batch.write_file(f"{RECOVERED}{name}-{digest}.part", cut)
-        self._batch.cut_log(name, offset + length, offset)
+        torn = fold.torn
+        if torn is None:
+            return 0
+        with self._store.open_log(fold.log) as log:
+            cut = log.read_at(torn.offset, torn.length)
+        name = f"{RECOVERED}{fold.log}-{hashlib.sha256(cut).hexdigest()}.part"
+        self._batch.write_file(name, cut)
+        self.set_aside.append(TornTail(fold.log, torn.offset, torn.length, name))
+        return torn.offset + torn.length
 
 
 def _flush(out: LogOut) -> None:

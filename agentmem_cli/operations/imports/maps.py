@@ -6,11 +6,12 @@ the source's order::
     {"line":7,"n":12,"fp":"9c0f…","id":4,"raw":"aa00bb07"}
 
 ``log`` stands there where it is not the main agent's, ``id`` for a message,
-``aside`` for an aside, ``key`` for a saved value. ``time`` tells where the
-source did not say when: ``before`` (the time of the one before it was taken),
-``after`` (of the next) or ``file`` (the file's own). ``fp`` is a keyed
-fingerprint of content and source time: a source whose bytes were rewritten is
-known again by the sequence of them.
+``aside`` for an aside, ``key`` for a saved value; ``blobs`` names the blobs
+that a message refers to. ``time`` tells where the source did not say when:
+``before`` (the time of the one before it was taken), ``after`` (of the next)
+or ``file`` (the file's own). ``fp`` is a keyed fingerprint of content and
+source time: a source whose bytes were rewritten is known again by the
+sequence of them.
 """
 
 from __future__ import annotations
@@ -22,12 +23,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from agentmem_cli.errors import DamageError
 from agentmem_cli.operations.imports.adapter import MAIN, Kept, Noted, Said
 from agentmem_cli.operations.imports.naming import safe_path
+from agentmem_cli.operations.imports.standing import aside_code, entry_code, value_code
 from agentmem_cli.session.codec import dumps, loads, loads_fast
+from agentmem_cli.session.keys import FORKED_FROM
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from agentmem_cli.operations.imports.adapter import Item
+    from agentmem_cli.session.codec import JSON, Object
 
 FOLDER: Final = "plugins/import/"
 """Where sources and maps stand among a session's files."""
@@ -67,10 +71,13 @@ class MapHeader(NamedTuple):
     """The keyed digest of the bytes that were read, hex."""
     imported: int
     """When, ms since 1970-01-01 UTC."""
+    ends: Mapping[str, tuple[int, int]]
+    """By the log: its bytes, and its last ``n``, right after this import."""
 
     def encode(self) -> bytes:
         """Return the map's first line."""
-        return dumps({"map": VERSION, **self._asdict()}) + b"\n"
+        ends: Object = {log: list(end) for log, end in self.ends.items()}
+        return dumps({"map": VERSION, **self._asdict(), "ends": ends}) + b"\n"
 
 
 class Known(NamedTuple):
@@ -88,6 +95,12 @@ class Known(NamedTuple):
     """The log it is in."""
     id: int | None
     """The entry's id, for a message."""
+    n: int
+    """The ``n`` of its record."""
+    code: int
+    """What it is, as `standing.LogIndex` says it."""
+    blobs: tuple[str, ...]
+    """The blobs that a message refers to."""
 
 
 class OldMap:
@@ -117,6 +130,12 @@ class OldMap:
         )
         return messages, asides, values
 
+    def blobs(self) -> set[str]:
+        """Return the names of all blobs that its things refer to."""
+        # Why by text: as in `counts`.
+        lines = (line for line in self._lines[1:] if b',"blobs":[' in line)
+        return {name for line in lines for name in _known(line).blobs}
+
     def known(self) -> Iterator[Known]:
         """Yield what was imported, in the source's order.
 
@@ -144,6 +163,13 @@ def _known(line: bytes) -> Known:
         msg = "no object"
         raise TypeError(msg)
     entry = value.get("id")
+    blobs = value.get("blobs", [])
+    if isinstance(entry, int):
+        code = entry_code(entry)
+    elif "key" in value:
+        code = value_code(_string(value["key"]))
+    else:
+        code = aside_code(_number(value["aside"]))
     return Known(
         line,
         _number(value["line"]),
@@ -151,6 +177,9 @@ def _known(line: bytes) -> Known:
         value.get("open") is True,
         _string(value.get("log", MAIN)),
         entry if isinstance(entry, int) else None,
+        _number(value["n"]),
+        code,
+        tuple(map(_string, blobs)) if isinstance(blobs, list) else (),
     )
 
 
@@ -173,9 +202,19 @@ def _header(line: bytes) -> MapHeader:
         text["key"],
         text["digest"],
         number["imported"],
+        _ends(value.get("ends")),
     )
     bytes.fromhex(header.key)
     return header
+
+
+def _ends(value: JSON) -> dict[str, tuple[int, int]]:
+    """Read the logs' ends; without them nothing is taken for unchanged unseen."""
+    ends = {}
+    for log, end in value.items() if isinstance(value, dict) else ():
+        if isinstance(end, list) and len(end) == len(("bytes", "n")):
+            ends[log] = (_number(end[0]), _number(end[1]))
+    return ends
 
 
 _NUMBERS: Final = ("size", "whole", "lines", "items", "kept", "imported")
@@ -217,13 +256,25 @@ def fingerprint(key: bytes, item: Item, body: bytes) -> str:
         item: The item.
         body: What it says: a message's or value's JSON, an aside's kind.
     """
-    head = b"%s %d " % (_LETTERS[type(item)], item.time or 0)
+    return fingerprint_of(key, _KINDS[type(item)], item.time or 0, body)
+
+
+def fingerprint_of(key: bytes, kind: str, time_ms: int, body: bytes) -> str:
+    """Return the fingerprint of an item of a *kind* (``said``, ``noted``, ``kept``)."""
+    head = b"%s %d " % (kind.encode(), time_ms)
     hasher = hashlib.blake2b(head, key=key, digest_size=_PRINT_BYTES)
     hasher.update(body)
     return hasher.hexdigest()
 
 
-_LETTERS: Final = {Said: b"said", Noted: b"noted", Kept: b"kept"}
+def is_print(key: bytes, known: Known, kind: str, time_ms: int, body: bytes) -> bool:
+    """Whether *known* was such an item; the other arguments are `fingerprint_of`'s."""
+    if kind == "kept" and known.code == value_code(FORKED_FROM):
+        return True  # Why: the writer adds a place to this one's value.
+    return fingerprint_of(key, kind, time_ms, body) == known.print
+
+
+_KINDS: Final = {Said: "said", Noted: "noted", Kept: "kept"}
 
 
 class Placed(NamedTuple):
@@ -237,7 +288,9 @@ class Placed(NamedTuple):
     """The entry's or aside's id; for a saved value it has no meaning."""
 
 
-def map_line(item: Item, placed: Placed, print_: str, told: str) -> bytes:
+def map_line(
+    item: Item, placed: Placed, print_: str, told: str, blobs: Sequence[str] = ()
+) -> bytes:
     """Return an item's line of the map, its end included.
 
     Args:
@@ -245,6 +298,7 @@ def map_line(item: Item, placed: Placed, print_: str, told: str) -> bytes:
         placed: Where it stands.
         print_: Its fingerprint.
         told: Where its time was taken from; empty: the source says it.
+        blobs: The names of the blobs that it refers to.
     """
     if isinstance(item, Said):
         own = b'"id":%d' % placed.id
@@ -256,6 +310,8 @@ def map_line(item: Item, placed: Placed, print_: str, told: str) -> bytes:
         own = b'"aside":%d' % placed.id
     if placed.log != MAIN:
         own += b',"log":' + dumps(placed.log)
+    if blobs:
+        own += b',"blobs":' + dumps(list(blobs))
     if item.raw:
         own += b',"raw":' + dumps(item.raw)
     if told:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from agentmem_cli.errors import AgentMemError
     from agentmem_cli.operations.imports.adapter import Flaw
+    from agentmem_cli.session.session import TornTail
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,10 @@ class Report:
     """The first of both, in order: line, byte and why."""
     torn: tuple[int, int | None, int] | None = None
     """Where the (last) source is cut off: line, byte, and how many bytes were not used."""
+    restored: int = 0
+    """What the session had lost since it was imported and this import put in again."""
+    set_aside: tuple[TornTail, ...] = ()
+    """Torn ends of logs that were moved out of the way."""
     created: bool = False
     """Whether the session was not there before."""
     kept_source: bool = False
@@ -70,7 +75,7 @@ class Report:
     @property
     def nothing_new(self) -> bool:
         """Whether the source held nothing that the session did not."""
-        return not (self.new or self.edited or self.created)
+        return not (self.new or self.edited or self.restored or self.created)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,14 @@ from agentmem_cli.operations.imports.maps import (
     MAP_END,
     MapHeader,
     OldMap,
+    is_print,
     map_line,
     new_key,
     source_name,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from agentmem_cli.operations.imports.adapter import Item, Stream
     from agentmem_cli.operations.imports.maps import Known, Placed
@@ -59,11 +60,15 @@ class SourceIn:
         self.file = ForeignFile(stream.path)
         self.same_prefix = old is not None and self._begins_as(old.header)
         """Whether the bytes that were read earlier stand there unchanged."""
+        self.kept_whole = old is not None and old.header.kept == old.header.size
+        """Whether the session holds all bytes that were read earlier."""
         self.bytes_read = 0
         self._known = iter(()) if old is None else old.known()
         self._hasher = new_digest(self.key)
         self._body = tempfile.SpooledTemporaryFile(_SPOOL_BYTES)  # noqa: SIM115 - see close
         self._items = 0
+        self.logs: set[str] = set()
+        """The logs that its things are in, as far as they were noted."""
 
     def close(self) -> None:
         """Let go of the file and of the map's bytes."""
@@ -100,18 +105,35 @@ class SourceIn:
         """Whether *item* is, unseen, what was imported as *known*: its bytes are the same."""
         return self.same_prefix and not known.open and known.line == item.line
 
-    def note(self, item: Item, placed: Placed, print_: str, told: str) -> None:
+    def note(
+        self, item: Item, placed: Placed, print_: str, told: str, blobs: Sequence[str] = ()
+    ) -> None:
         """Add an item's line to the map; the arguments are `maps.map_line`'s."""
-        self._body.write(map_line(item, placed, print_, told))
+        self._body.write(map_line(item, placed, print_, told, blobs))
         self._items += 1
+        self.logs.add(placed.log)
 
     def note_again(self, known: Known) -> None:
         """Add the line of a thing that was imported earlier to the map."""
         self._body.write(known.map_line + b"\n")
         self._items += 1
+        self.logs.add(known.log)
 
-    def finish(self, batch: Batch, now_ms: int, kept: int) -> None:
-        """Write the map; *kept* bytes of the source are in the session."""
+    def is_print(self, known: Known, kind: str, time_ms: int, body: bytes) -> bool:
+        """Whether *known* was an item of this kind, source time and body."""
+        return is_print(self.key, known, kind, time_ms, body)
+
+    def finish(
+        self, batch: Batch, now_ms: int, kept: int, ends: Mapping[str, tuple[int, int]]
+    ) -> None:
+        """Write the map.
+
+        Args:
+            batch: Where to.
+            now_ms: The time now.
+            kept: How many bytes of the source are in the session.
+            ends: Where the logs end now, as `MapHeader.ends` says it.
+        """
         torn = self.tally.torn
         # Why: in UTF-16 nobody counted the source's own bytes.
         cut = 0 if torn is None or torn[1] is None else torn[2]
@@ -127,6 +149,7 @@ class SourceIn:
             self.key_hex,
             self._hasher.hexdigest(),
             now_ms,
+            {log: ends[log] for log in sorted(self.logs) if log in ends},
         )
         sink = batch.open_file(self.name + MAP_END)
         sink.write(header.encode())

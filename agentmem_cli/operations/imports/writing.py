@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from agentmem_cli.errors import AgentMemError, ConflictError
 from agentmem_cli.operations.imports.adapter import CWD, MAIN, Kept, Noted, Said
 from agentmem_cli.operations.imports.logs import SessionOut
+from agentmem_cli.operations.imports.losses import GivenBack, check_lost, check_others
 from agentmem_cli.operations.imports.maps import Placed, fingerprint
 from agentmem_cli.operations.imports.sources import merged
 from agentmem_cli.session.codec import dumps
@@ -14,6 +17,7 @@ from agentmem_cli.session.images import (
     BLOB_FOLDER,
     REFERENCE,
     blob_name,
+    blob_names,
     decode_base64,
     image_parts,
 )
@@ -25,8 +29,9 @@ if TYPE_CHECKING:
 
     from agentmem_cli.operations.imports.adapter import Item
     from agentmem_cli.operations.imports.logs import LogOut
-    from agentmem_cli.operations.imports.maps import Known
+    from agentmem_cli.operations.imports.maps import Known, OldMap
     from agentmem_cli.operations.imports.sources import SourceIn, Timed
+    from agentmem_cli.operations.imports.standing import Standing
     from agentmem_cli.session.codec import JSON, Object
     from agentmem_cli.session.fold import LogFold
     from agentmem_cli.storage.store import Batch, Sink, Store
@@ -39,6 +44,10 @@ class Target(NamedTuple):
     batch: Batch
     folds: Mapping[str, LogFold]
     """Its logs as they are; empty for a new session."""
+    standing: Standing
+    """What of the maps stands in these logs."""
+    maps: Sequence[OldMap]
+    """Its maps as they are."""
 
 
 class Wishes(NamedTuple):
@@ -55,12 +64,12 @@ class Wishes(NamedTuple):
 class Counts:
     """What was made of the sources."""
 
-    __slots__ = ("asides", "blobs", "edited", "known", "messages", "new", "values")
+    __slots__ = ("asides", "blobs", "edited", "known", "messages", "new", "restored", "values")
 
     def __init__(self) -> None:
         """Start at nothing."""
         self.messages = self.asides = self.values = 0
-        self.new = self.edited = self.known = 0
+        self.new = self.edited = self.known = self.restored = 0
         self.blobs = 0
 
 
@@ -76,6 +85,9 @@ class Importing:
         self._wishes = wishes
         self._facts = _Facts()
         self._blobs: set[str] | None = None
+        self.standing = target.standing
+        self._given_back: Counter[str] = Counter()
+        self._messages_given_back = 0
         self._read = 0
         self._whole = sum(source.file.size for source in sources)
 
@@ -84,12 +96,21 @@ class Importing:
 
         Raises:
             ConflictError: A source does not go on from what was imported of it.
+            DamageError: The session lacks something that no source can restore.
             OSError: Reading a source, or writing, failed.
         """
         streams = [source.items(self._sink(source), self._progress) for source in self._sources]
         for index, timed in merged(streams):
             self._take(self._sources[index], timed)
         self.out.finish()
+        for source in self._sources:
+            self._check_end(source)
+        target = self._target
+        read = {source.name for source in self._sources if source.old is not None}
+        check_others(self.standing, [old for old in target.maps if old.name not in read])
+        back = GivenBack(self.counts.restored, self._messages_given_back, self._given_back)
+        path = self._sources[0].stream.path
+        check_lost(path, self.standing, target.folds, self._old_meta(), back)
         for source in self._sources:
             self._finish(source)
         self._write_meta()
@@ -104,17 +125,26 @@ class Importing:
         if not self._wishes.keep_source:
             return None
         old = source.old
-        if old is None or not source.same_prefix or old.header.kept != old.header.size:
+        if old is None or not source.same_prefix or not source.kept_whole:
             return self._target.batch.open_file(source.name)
         return _Behind(self._target.batch, source.name, old.header.size)
 
-    def _finish(self, source: SourceIn) -> None:
+    def _check_end(self, source: SourceIn) -> None:
+        """See that nothing was imported that the source does not hold any more."""
         known = source.next_known()
-        if known is not None:
+        if known is None:
+            return
+        while known is not None:
+            self.standing.has(known, partial(source.is_print, known))
+            known = source.next_known()
+        if not self.standing.lost:
             raise _parted(source)
+
+    def _finish(self, source: SourceIn) -> None:
         earlier = 0 if source.old is None else source.old.header.kept
         kept = source.bytes_read if self._wishes.keep_source else earlier
-        source.finish(self._target.batch, self._wishes.now_ms, kept)
+        ends = {name: (out.size, out.last_n) for name, out in self.out.logs.items()}
+        source.finish(self._target.batch, self._wishes.now_ms, kept, ends)
 
     def _take(self, source: SourceIn, timed: Timed) -> None:
         item, t, told = timed
@@ -122,7 +152,10 @@ class Importing:
         self._facts.look(item, agent)
         self._count(item)
         known = source.next_known()
-        if known is not None and source.trusts(known, item):
+        stands = known is None or self.standing.has(known, partial(source.is_print, known))
+        if known is not None and stands and source.trusts(known, item):
+            if not self.standing.has_blobs(known):
+                self._body(item)
             self.counts.known += 1
             source.note_again(known)
             return
@@ -130,14 +163,46 @@ class Importing:
         print_ = fingerprint(source.key, item, body)
         if known is None:
             out = self._log(source, agent)
-            source.note(item, self._put(out, item, t, body), print_, told)
+            placed = self._put(out, item, t, body)
+            source.note(item, placed, print_, told, self._blobs_of(item, body))
             self._facts.keep(item, agent)
             self.counts.new += 1
+        elif not stands:
+            if not (known.open or known.print == print_ or source.trusts(known, item)):
+                raise _parted(source)
+            placed = self._restore(source, known, timed, body, agent)
+            source.note(item, placed, print_, told, self._blobs_of(item, body))
+            self._facts.keep(item, agent)
         elif known.print == print_:
+            self.standing.has_blobs(known)
             source.note_again(known)
             self.counts.known += 1
         else:
-            source.note(item, self._edit(source, known, t, body), print_, told)
+            placed = self._edit(source, known, t, body)
+            source.note(item, placed, print_, told, self._blobs_of(item, body))
+
+    def _restore(
+        self, source: SourceIn, known: Known, timed: Timed, body: bytes, agent: str
+    ) -> Placed:
+        """Put in once more what the log has lost; it gets a place and an id of its own."""
+        out = self._log(source, agent)
+        before = out.size
+        placed = None
+        if self.standing.was_pushed(known) and known.id is not None:
+            placed = self.out.edit(out, timed.t, known.id, body)
+        if placed is None:
+            placed = self._put(out, timed.item, timed.t, body)
+            is_message = isinstance(timed.item, Said)
+            self._messages_given_back += is_message and out.name == MAIN
+        self._given_back[out.name] += out.size - before
+        self.counts.restored += 1
+        return placed
+
+    def _blobs_of(self, item: Item, body: bytes) -> list[str]:
+        """Return the blobs of ours that a message refers to."""
+        if self._blobs is None or not isinstance(item, Said) or REFERENCE.encode() not in body:
+            return []
+        return [name for name in blob_names(item.message) if BLOB_FOLDER + name in self._blobs]
 
     def _count(self, item: Item) -> None:
         if isinstance(item, Said):
@@ -195,7 +260,7 @@ class Importing:
         if placed is None:
             # Why: a message that was compacted away since stays away; the source is kept.
             self.counts.known += 1
-            return Placed(known.log, out.fold.last_n, known.id)
+            return Placed(known.log, known.n, known.id)
         self.counts.edited += 1
         return placed
 
@@ -217,7 +282,7 @@ class Importing:
         part["data"] = {"type": "url", "value": REFERENCE + name}
 
     def _write_meta(self) -> None:
-        if not (self.counts.new or self.counts.edited):
+        if not (self.counts.new or self.counts.edited or self.counts.restored):
             return
         main = self.out.logs.get(self.out.log_name(MAIN))
         times = [out.updated for out in self.out.logs.values() if out.updated is not None]
@@ -226,7 +291,7 @@ class Importing:
         self._target.batch.write_file(META, data)
 
     def _old_meta(self) -> SessionMeta | None:
-        if not self._target.folds:
+        if not (self._target.folds or self._target.maps):
             return None
         try:
             return SessionMeta.read(self._target.store)
