@@ -42,6 +42,8 @@ MAP_END: Final = ".map.jsonl"
 VERSION: Final = 1
 """Of the map, and of what adapters make: fingerprints of another one say nothing."""
 
+_HINT: Final = "Import with --again as a new session, or restore the file."
+
 _KEY_BYTES: Final = 16
 _PRINT_BYTES: Final = 8
 
@@ -118,8 +120,7 @@ class OldMap:
             self.header = _header(self._lines[0])
         except (ValueError, KeyError, TypeError) as error:
             msg = f"files/{name}{MAP_END}: not a map of this version ({error})"
-            hint = "Import with --again as a new session, or restore the file."
-            raise DamageError(msg, hint=hint) from None
+            raise DamageError(msg, hint=_HINT) from None
 
     def counts(self) -> tuple[int, int, int]:
         """Return how many messages, asides and saved values it holds."""
@@ -148,10 +149,10 @@ class OldMap:
                 yield _known(line)
             except (ValueError, KeyError, TypeError):
                 msg = f"files/{self.name}{MAP_END}, line {count + 1}: damaged"
-                raise DamageError(msg) from None
+                raise DamageError(msg, hint=_HINT) from None
         if count != self.header.items or self._lines[-1]:
             msg = f"files/{self.name}{MAP_END}: {count} lines, not {self.header.items}"
-            raise DamageError(msg)
+            raise DamageError(msg, hint=_HINT)
 
 
 def _known(line: bytes) -> Known:

@@ -1,0 +1,103 @@
+"""Whether a session's maps are whole, and say what its logs say."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from agentmem_cli.errors import DamageError
+from agentmem_cli.operations.imports.maps import FOLDER, MAP_END, OldMap
+from agentmem_cli.operations.imports.standing import LogIndex, is_kept
+from agentmem_cli.session.lines import scan
+from agentmem_cli.session.reader import open_log
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from agentmem_cli.session.fold import LogFold
+    from agentmem_cli.session.lines import Damage
+    from agentmem_cli.storage.directory import DirStore
+
+
+class BadMap(NamedTuple):
+    """A map, or the source it belongs to, that is not as it should be."""
+
+    file: str
+    """Its name among the session's files."""
+    why: str
+
+
+def check_maps(
+    store: DirStore,
+    folds: Mapping[str, LogFold],
+    indexes: Mapping[str, LogIndex] | None = None,
+) -> list[BadMap]:
+    """Check every map of an import against itself and against the logs.
+
+    Header and lines are read, counted, and every ``n`` and id is looked for.
+    A log that was rewritten in place is not looked into: no import goes on
+    with it.
+
+    Args:
+        store: The session; nothing in it is changed.
+        folds: Its logs, folded to their ends, damaged ones too.
+        indexes: What stands in them, where the caller has noted it (by
+            ``LogIndex().look``, called with every line); else the logs that
+            maps name are read once more.
+
+    Returns:
+        What is wrong, by file; empty for a session that was not imported.
+
+    Raises:
+        OSError: A file cannot be read.
+    """
+    found: list[BadMap] = []
+    known_indexes = dict(indexes or {})
+    for file in store.files():
+        if not (file.startswith(FOLDER) and file.endswith(MAP_END)):
+            continue
+        try:
+            old = OldMap(file.removesuffix(MAP_END), store.read_file(file))
+            lost = _lost(store, old, folds, known_indexes)
+        except DamageError as error:
+            found.append(BadMap(file, str(error).removeprefix(f"files/{file}").lstrip(":, ")))
+            continue
+        for log, count in sorted(lost.items()):
+            things = "1 thing that it names is" if count == 1 else f"{count} things it names are"
+            found.append(BadMap(file, f"{things} not in log {log!r}, at the places it says"))
+        if not is_kept(store, old):
+            found.append(BadMap(old.name, f"not the {old.header.kept} bytes that its map says"))
+    return found
+
+
+def _lost(
+    store: DirStore,
+    old: OldMap,
+    folds: Mapping[str, LogFold],
+    indexes: dict[str, LogIndex],
+) -> Counter[str]:
+    """Count what does not stand in the logs, by log."""
+    lost: Counter[str] = Counter()
+    for known in old.known():
+        fold = folds.get(known.log)
+        if fold is not None and fold.header is not None and fold.header.rewrites:
+            continue
+        index = indexes.get(known.log)
+        if index is None:
+            index = indexes[known.log] = _index(store, known.log)
+        lost[known.log] += index.code_at(known.n) != known.code
+    return +lost
+
+
+def _index(store: DirStore, log: str) -> LogIndex:
+    index = LogIndex()
+
+    def pass_by(_: Damage) -> None:
+        """Do nothing: what is damaged in a log is told with the log."""
+
+    try:
+        for line in scan(open_log(store, log), pass_by):
+            index.look(line)
+    except FileNotFoundError:
+        pass
+    return index
