@@ -146,8 +146,6 @@ class _Reading:
                 yield from found
                 found.clear()
         self._release(None)
-        if self._fork is not None:
-            self._forked(self._fork)
         yield from found
 
     def _line(self, line: Line) -> None:
@@ -172,7 +170,8 @@ class _Reading:
             self._release(time)
         fork = self._fork
         if fork is not None and time is not None and (fork.time is None or time >= fork.time):
-            self._forked(fork)
+            if self._tree.last is not None:
+                self._found.append(self._forked(fork, self._tree.last))
             self._fork = None
         self._branch(line, time)
         if kind == "message":
@@ -259,6 +258,7 @@ class _Reading:
         if isinstance(parent, str) and parent:
             self._held.append(Noted(number, time, "import.fork", {"parent": parent}, raw))
             self._fork = _Fork(number, time, session_name(KIND, _id_of(parent)))
+            self._held.append(self._forked(self._fork, ""))
 
     def _release(self, first: int | None) -> None:
         """Pass on what the header told, now that the first entry's time is known.
@@ -272,11 +272,15 @@ class _Reading:
             self._found.append(item._replace(time=None) if late else item)
         self._held.clear()
 
-    def _forked(self, fork: _Fork) -> None:
-        """Note the fork; its raw id is that of the last entry that was copied."""
+    def _forked(self, fork: _Fork, last: str) -> Kept:
+        """Return the note of a fork; its raw id is that of the *last* entry that was copied.
+
+        It comes twice: with the header, where nothing that the file grows by
+        can move it, and with the place once the first entry of its own is
+        there. Where the file only ends, more copied entries may follow.
+        """
         value: Object = {"session": fork.session, "agent": MAIN}
-        last = self._tree.last or ""
-        self._found.append(Kept(fork.line, fork.time, FORKED_FROM, value, last))
+        return Kept(fork.line, fork.time, FORKED_FROM, value, last)
 
     def _branch(self, line: Line, time: int | None) -> None:
         value = line.value

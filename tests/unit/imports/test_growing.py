@@ -7,7 +7,7 @@ import pytest
 from agentmem_cli.errors import ConflictError, DamageError
 from agentmem_cli.operations.imports.importing import import_paths, import_source
 from agentmem_cli.session.codec import dumps, loads_object
-from agentmem_cli.session.keys import TITLE
+from agentmem_cli.session.keys import FORKED_FROM, TITLE
 from agentmem_cli.session.meta import SessionMeta
 from agentmem_cli.session.reader import fold_log
 from agentmem_cli.session.record import Saved
@@ -311,3 +311,22 @@ def test_entries_edited_here_are_not_put_back(source: Path, root: Path) -> None:
 
     assert texts_of(report) == ["two", "three", "four"]
     assert [entry.id for entry in main_of(report).entries] == [1, 2, 3]
+
+
+def test_a_fork_grows_by_entries_older_than_its_header(source: Path, root: Path) -> None:
+    fork = header(timestamp="2026-01-01T00:10:00.000Z", parentSession="/x/2026_far.jsonl")
+    copied = lines(fork, user(1, "one"), reply(2, "two"))
+    own = lines(user(700, "three"))
+    put(source, copied)
+    take(source, root)
+    put(source, copied + MORE)
+    grown = take(source, root)
+    put(source, copied + MORE + own)
+
+    report = take(source, root)
+
+    assert (grown.new, grown.known) == (2, 6)
+    assert (report.new, report.known) == (2, 8)
+    assert texts_of(report) == ["one", "two", "three", "four", "three"]
+    saved = fold_log(store_of(report), "main").saved[FORKED_FROM]
+    assert saved == {"session": "pi-far", "agent": "main"}

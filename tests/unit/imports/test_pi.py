@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,16 @@ from agentmem_cli.operations.imports.pi import LEFT_MAX, PiAdapter, PiStream
 from agentmem_cli.session.author import Author
 from agentmem_cli.session.codec import dumps, loads_object
 from agentmem_cli.session.keys import FORKED_FROM, MODEL, TITLE
-from tests.unit.imports.building import BASE_MS, SESSION_ID, entry, header, lines, reply, user
+from tests.unit.imports.building import (
+    BASE_MS,
+    SESSION_ID,
+    entry,
+    header,
+    lines,
+    reply,
+    stamp,
+    user,
+)
 
 if TYPE_CHECKING:
     from agentmem_cli.operations.imports.adapter import Item
@@ -457,11 +467,22 @@ def test_a_fork_names_its_parent_and_stands_behind_the_copied_entries() -> None:
 
     items, _ = read(head, user(1, "old", id="a1"), user(700, "own", id="a2"))
 
-    assert [type(item).__name__ for item in items] == ["Kept", "Noted", "Said", "Kept", "Said"]
-    fork = items[3]
-    assert isinstance(fork, Kept)
-    assert (fork.key, fork.raw) == (FORKED_FROM, "a1")
-    assert fork.value == {"session": "pi-0f-parent", "agent": "main"}
+    kinds = [type(item).__name__ for item in items]
+    assert kinds == ["Kept", "Noted", "Kept", "Said", "Kept", "Said"]
+    forks = [item for item in items if isinstance(item, Kept) and item.key == FORKED_FROM]
+    assert [fork.raw for fork in forks] == ["", "a1"]
+    assert {dumps(fork.value) for fork in forks} == {b'{"session":"pi-0f-parent","agent":"main"}'}
+
+
+@pytest.mark.parametrize("second", [1, 5, 9, 10, 11, 700])
+def test_what_a_fork_grows_by_moves_nothing_of_what_stands_before(second: int) -> None:
+    head = header(parentSession="/x/2026_0f.jsonl", timestamp=stamp(10))
+    records = [head, *(user(at, "x", id=f"a{at}") for at in (1, second, 20))]
+
+    shorter = [read(*records[:count])[0] for count in range(2, 5)]
+
+    for few, more in itertools.pairwise(shorter):
+        assert more[: len(few)] == few
 
 
 def test_a_header_younger_than_the_first_entry_takes_its_time() -> None:
