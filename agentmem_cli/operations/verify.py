@@ -36,6 +36,8 @@ NOTICE: Final = "notice"
 
 IMPORTS: Final = "plugins/import/"
 """Where an import keeps its sources and maps."""
+MAP_END: Final = ".map.jsonl"
+"""How the names of maps end."""
 
 
 _NOTICES_MAX: Final = 20
@@ -101,6 +103,7 @@ def verify(store: DirStore, progress: Callable[[int], None] | None = None) -> Re
     work.agents()
     work.files()
     work.meta()
+    work.maps()
     return Report(tuple(work.found), work.checked())
 
 
@@ -236,7 +239,7 @@ class _Work:
                 self._blob(name)
             elif name.startswith(RECOVERED):
                 self._recovered(name)
-            elif name != META:
+            elif name != META and not (name.startswith(IMPORTS) and name.endswith(MAP_END)):
                 self._unchecked += 1
 
     def _blob(self, name: str) -> None:
@@ -314,6 +317,18 @@ class _Work:
             why = f"it had {bytes_noted} bytes when it was last written here, and {stands}"
             self.add(PROBLEM, "lost-log" if log not in sizes else "shorter-log", log, why)
         return lost
+
+    def maps(self) -> None:
+        """Check the maps of imports, which say what of a source stands in the logs."""
+        if not self._imported:
+            return
+        from agentmem_cli.operations.imports.checking import check_maps
+
+        try:
+            for bad in check_maps(self.store, self._logs):
+                self.add(PROBLEM, "bad-map", bad.file, bad.why)
+        except (OSError, SessionError) as error:
+            self.add(PROBLEM, "unreadable", IMPORTS, str(error))
 
 
 class _LogWatch:

@@ -363,3 +363,23 @@ def test_a_log_that_another_program_rewrote_may_be_shorter(root: Path) -> None:
     path.write_bytes(b"".join(lines))
 
     assert _kinds() == []
+
+
+def test_a_map_that_was_cut_is_a_problem(root: Path, tmp_path: Path) -> None:
+    source = tmp_path / "talk.jsonl"
+    source.write_text(
+        '{"type":"session","version":3,"id":"s1","timestamp":"2026-05-05T11:20:00.000Z"}\n'
+        '{"type":"message","id":"aa00bb01","parentId":null,'
+        '"timestamp":"2026-05-05T11:20:01.000Z","message":{"role":"user","content":"hello"}}\n'
+    )
+    ok("import", str(source))
+    assert _kinds_of("pi-s1") == []
+    path = next((root / "pi-s1" / "files" / "plugins" / "import").glob("*.map.jsonl"))
+    path.write_bytes(path.read_bytes().splitlines(keepends=True)[0])
+
+    assert _kinds_of("pi-s1") == ["bad-map"]
+
+
+def _kinds_of(session: str) -> list[str]:
+    findings = run("verify", session, "--json").object["findings"]
+    return [found["kind"] for found in findings if found["level"] == "problem"]
