@@ -142,6 +142,8 @@ def _warn_of_readers(reports: Sequence[Report]) -> None:
 
 
 def _line(report: Report) -> str:
+    if report.older:
+        return f"nothing new (an older copy, {count(report.messages, 'message')})"
     if report.nothing_new:
         return f"nothing new ({count(report.messages, 'message')})"
     told = [count(report.messages, "message")]
@@ -179,6 +181,7 @@ def _value(report: Report) -> dict[str, JSON]:
         "path": str(report.path),
         "created": report.created,
         "nothing_new": report.nothing_new,
+        "older": report.older,
         "dry_run": report.dry_run,
         "lines": report.lines,
         "bytes": report.bytes,

@@ -178,3 +178,19 @@ def test_a_log_that_no_source_can_mend_ends_with_5(root: Path, tmp_path: Path) -
 
     assert (done.status, done.out) == (5, "")
     assert "line 3" in done.err
+
+
+def test_an_older_copy_beside_the_source_is_told_as_such(tmp_path: Path) -> None:
+    _source(tmp_path / "src", "a", "one", "two")
+    newer = (tmp_path / "src" / "a.jsonl").read_bytes()
+    put(tmp_path / "src" / "b.jsonl", b"".join(newer.splitlines(keepends=True)[:2]))
+    ok("import", tmp_path / "src")
+
+    done = ok("import", tmp_path / "src")
+    values = ok("import", tmp_path / "src", "--json").objects
+
+    assert done.out.splitlines() == [
+        "pi-a  nothing new (2 messages)",
+        "pi-a  nothing new (an older copy, 1 message)",
+    ]
+    assert [value["older"] for value in values] == [False, True]

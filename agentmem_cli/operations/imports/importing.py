@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Final, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
-from agentmem_cli.errors import AgentMemError, ConflictError, UsageError
-from agentmem_cli.operations.imports.adapter import MAIN, Said, Tally
+from agentmem_cli.errors import AgentMemError, ConflictError, DamageError, UsageError
+from agentmem_cli.operations.imports.adapter import Said, Tally
 from agentmem_cli.operations.imports.foreign import ForeignFile, read_lines
-from agentmem_cli.operations.imports.maps import source_name
 from agentmem_cli.operations.imports.naming import session_name
 from agentmem_cli.operations.imports.nowhere import Nowhere
 from agentmem_cli.operations.imports.places import place_in
 from agentmem_cli.operations.imports.report import Outcome, Report, plural
 from agentmem_cli.operations.imports.sniff import choose
 from agentmem_cli.operations.imports.sources import SourceIn, find_maps
-from agentmem_cli.operations.imports.standing import LogIndex, Standing, is_kept, seems_whole
+from agentmem_cli.operations.imports.standing import folded, is_kept, seems_whole
+from agentmem_cli.operations.imports.targets import (
+    free_name,
+    map_of,
+    names_there,
+    refuse_rewritten,
+    refuse_without_map,
+    rewritten_log,
+)
 from agentmem_cli.operations.imports.writing import Importing, Target, Wishes
 from agentmem_cli.session.heads import read_head
-from agentmem_cli.session.reader import fold_log
 from agentmem_cli.storage.directory import DirStore
 from agentmem_cli.storage.store import batch_of
 
@@ -26,13 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from agentmem_cli.operations.imports.adapter import Transcript
+    from agentmem_cli.operations.imports.adapter import Stream, Transcript
     from agentmem_cli.operations.imports.maps import OldMap
-    from agentmem_cli.session.fold import LogFold
     from agentmem_cli.storage.store import Batch, Store
-
-_AGAIN_MAX: Final = 10_000
-"""Sessions of one source under one root, made by ``--again``."""
 
 
 class Options(NamedTuple):
@@ -97,24 +100,74 @@ def import_source(  # noqa: PLR0913 - one option of the command each
 
 def import_transcript(transcript: Transcript, root: Path, options: Options) -> Report:
     """Import a *transcript* that an adapter has opened, as `import_source` does."""
-    path = transcript.streams[0].path
     name = session_name(transcript.kind, transcript.id)
     if options.again:
-        name = _free_name(root, name)
-    store = DirStore.open(root / name)
-    _refuse_rewritten(store, path)
+        return _import_into(transcript, root / free_name(root, name), options)
+    names = names_there(root, name)
+    if len(names) > 1:
+        # Why: --again made the others, and the source goes on with the one that it was.
+        name = next((each for each in names if _goes_on(transcript, root / each)), name)
+    if name == names[0]:
+        for each in names:
+            report = _older_copy(transcript, root / each, options)
+            if report is not None:
+                return report
+    return _import_into(transcript, root / name, options)
+
+
+def _import_into(transcript: Transcript, folder: Path, options: Options) -> Report:
+    path = transcript.streams[0].path
+    store = DirStore.open(folder)
+    refuse_rewritten(store, path)
     maps = find_maps(store)
     if not maps:
-        _refuse_without_map(store, path)
+        refuse_without_map(store, path)
         _check_messages(transcript)
     elif not options.dry_run:
         with _opened(transcript, maps) as sources:
             if _nothing_new(sources, maps, options) and seems_whole(store, maps):
-                return _known_report(sources, store, transcript, root / name)
-    report = _import(transcript, store, root / name, options)
+                return _known_report(sources, store, transcript, folder)
+    report = _import(transcript, store, folder, options)
     if not options.dry_run:
         _note_sizes(store, written=not report.nothing_new)
     return report
+
+
+def _goes_on(transcript: Transcript, folder: Path) -> bool:
+    """Whether the main source begins with all that was imported of it into a session."""
+    store = DirStore.open(folder)
+    try:
+        if rewritten_log(store) is not None:
+            return False
+        with _opened(transcript, find_maps(store)) as sources:
+            return sources[0].same_prefix
+    except DamageError:
+        return False
+
+
+def _older_copy(transcript: Transcript, folder: Path, options: Options) -> Report | None:
+    """Return the report of a source that is a beginning of what was imported of it."""
+    store = DirStore.open(folder)
+    if rewritten_log(store) is not None:
+        return None
+    maps = find_maps(store)
+    if not any(_can_be_shorter(stream, maps) for stream in transcript.streams):
+        return None
+    with _opened(transcript, maps) as sources:
+        if not any(source.is_shorter for source in sources):
+            return None
+    tried = options._replace(dry_run=True, progress=None)
+    try:
+        report = _import(transcript, store, folder, tried, older=True)
+    except ConflictError:
+        return None
+    return replace(report, dry_run=options.dry_run) if report.older else None
+
+
+def _can_be_shorter(stream: Stream, maps: Sequence[OldMap]) -> bool:
+    # Why before opening: to open it is to read what was read of it before.
+    old = map_of(stream.name, stream.agent, maps)
+    return old is not None and stream.path.stat().st_size < old.header.size
 
 
 def _note_sizes(store: DirStore, *, written: bool) -> None:
@@ -186,32 +239,6 @@ def sources_of(path: Path) -> list[Path]:
     return sorted(each for each in found if each.is_file() and not each.is_symlink())
 
 
-def _free_name(root: Path, name: str) -> str:
-    """Return *name*, or the first of ``name-2``, ``name-3``, … that no session has."""
-    for number in range(1, _AGAIN_MAX):
-        free = name if number == 1 else f"{name}-{number}"
-        if not (root / free).exists():
-            return free
-    msg = f"{root / name}: {_AGAIN_MAX} sessions of this source are there already"
-    raise AgentMemError(msg)
-
-
-def _refuse_rewritten(store: Store, path: Path) -> None:
-    for log in store.logs():
-        header = read_head(store, log).header
-        if header is not None and header.rewrites:
-            msg = (
-                f"{path}: its session was rewritten since (log {log!r}); what went would come back"
-            )
-            raise ConflictError(msg, hint="Give --again to import it as a session of its own.")
-
-
-def _refuse_without_map(store: Store, path: Path) -> None:
-    if store.logs():
-        msg = f"{path}: a session of its name is there that no import made"
-        raise ConflictError(msg, hint="Give --again to import it under another name.")
-
-
 def _check_messages(transcript: Transcript) -> None:
     """See that there is a message at all, before anything is written.
 
@@ -236,22 +263,11 @@ def _opened(transcript: Transcript, maps: Sequence[OldMap]) -> Iterator[list[Sou
     with ExitStack() as stack:
         sources = []
         for stream in transcript.streams:
-            old = _map_of(stream.name, stream.agent, maps)
+            old = map_of(stream.name, stream.agent, maps)
             source = SourceIn(stream, transcript.kind, old)
             stack.callback(source.close)
             sources.append(source)
         yield sources
-
-
-def _map_of(name: str, agent: str, maps: Sequence[OldMap]) -> OldMap | None:
-    """Find a source's map: by its name, or (the main one, which may have moved) by its agent."""
-    wanted = source_name(name)
-    for old in maps:
-        if old.name == wanted:
-            return old
-    if agent == MAIN:
-        return next((old for old in maps if old.header.agent == MAIN), None)
-    return None
 
 
 def _nothing_new(sources: Sequence[SourceIn], maps: Sequence[OldMap], options: Options) -> bool:
@@ -259,7 +275,9 @@ def _nothing_new(sources: Sequence[SourceIn], maps: Sequence[OldMap], options: O
     return wanted and all(source.unchanged for source in sources)
 
 
-def _import(transcript: Transcript, store: DirStore, path: Path, options: Options) -> Report:
+def _import(
+    transcript: Transcript, store: DirStore, path: Path, options: Options, *, older: bool = False
+) -> Report:
     with ExitStack() as stack:
         if options.dry_run:
             batch: Batch = Nowhere(store)
@@ -267,11 +285,11 @@ def _import(transcript: Transcript, store: DirStore, path: Path, options: Option
             batch = stack.enter_context(batch_of(store, options.lock_wait_s))
         # Why read again: only what is there under the lock is what will be written to.
         source = transcript.streams[0].path
-        _refuse_rewritten(store, source)
+        refuse_rewritten(store, source)
         maps = find_maps(store)
         if not maps:
-            _refuse_without_map(store, source)
-        folds, standing = _folded(store, maps)
+            refuse_without_map(store, source)
+        folds, standing = folded(store, maps)
         sources = stack.enter_context(_opened(transcript, maps))
         for kept in sources:
             kept.kept_whole = kept.kept_whole and kept.old is not None and is_kept(store, kept.old)
@@ -279,7 +297,7 @@ def _import(transcript: Transcript, store: DirStore, path: Path, options: Option
         def place_of(session: str, raw: str) -> int | None:
             return place_in(path.parent / session, raw)
 
-        wishes = Wishes(options.keep_source, options.now_ms, options.progress, place_of)
+        wishes = Wishes(options.keep_source, options.now_ms, options.progress, place_of, older)
         target = Target(store, batch, folds, standing, maps)
         importing = Importing(sources, target, wishes)
         importing.run()
@@ -288,24 +306,6 @@ def _import(transcript: Transcript, store: DirStore, path: Path, options: Option
             raise AgentMemError(msg)
         created = not (folds or maps)
         return _report(importing, sources, transcript, path, options, created=created)
-
-
-def _folded(store: DirStore, maps: Sequence[OldMap]) -> tuple[dict[str, LogFold], Standing]:
-    """Fold every log, and note on the way what stands in it.
-
-    Raises:
-        SessionError: A log does not read.
-    """
-    folds: dict[str, LogFold] = {}
-    indexes: dict[str, LogIndex] = {}
-    # Why: what was written after the last import may stand in the place of what was lost.
-    late_ms = min((old.header.imported for old in maps), default=None)
-    for log in store.logs():
-        index = LogIndex(late_ms)
-        folds[log] = fold_log(store, log, on_record=index.look if maps else None)
-        indexes[log] = index
-    sources = {log: fold.source for log, fold in folds.items()}
-    return folds, Standing(indexes, sources, store.files)
 
 
 def _report(
@@ -345,6 +345,7 @@ def _report(
         unusable=tuple(flaw for tally in tallies for flaw in tally.flaws),
         torn=next((tally.torn for tally in tallies if tally.torn is not None), None),
         created=created,
+        older=importing.is_older,
         kept_source=options.keep_source,
         dry_run=options.dry_run,
     )

@@ -23,6 +23,10 @@ _SLACK_BYTES: Final = 8
 """By how much a record can be shorter than the lost one that it restores."""
 
 
+UNMEASURED: Final = 1 << 60
+"""Bytes that restore any number of lost ones."""
+
+
 class GivenBack(NamedTuple):
     """What an import restored."""
 

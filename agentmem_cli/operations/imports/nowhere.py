@@ -1,11 +1,11 @@
-"""A batch that writes nothing, for dry runs."""
+"""A batch that writes nothing, for dry runs, and a sink that writes only what is new."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from agentmem_cli.storage.store import Sink, Store
+    from agentmem_cli.storage.store import Batch, Sink, Store
 
 
 class Nowhere:
@@ -59,4 +59,22 @@ class Drain:
 
     def write(self, data: bytes) -> int:
         """Return the length of *data*."""
+        return len(data)
+
+
+class Behind:
+    """A sink that drops the bytes a file holds already and adds the rest to it."""
+
+    def __init__(self, batch: Batch, name: str, held: int) -> None:
+        """Add to the file *name*, which holds *held* bytes, through *batch*."""
+        self._batch = batch
+        self._name = name
+        self._held = held
+
+    def write(self, data: bytes) -> int:
+        """Take *data* whole and return its length."""
+        new = data[self._held :]
+        self._held = max(0, self._held - len(data))
+        if new:
+            self._batch.append_file(self._name, new)
         return len(data)

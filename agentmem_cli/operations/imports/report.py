@@ -67,6 +67,8 @@ class Report:
     """Torn ends of logs that were moved out of the way."""
     created: bool = False
     """Whether the session was not there before."""
+    older: bool = False
+    """Whether it is an older copy: a beginning of what was imported of it before."""
     kept_source: bool = False
     """Whether the source's bytes are kept in the session."""
     dry_run: bool = False
@@ -76,6 +78,18 @@ class Report:
     def nothing_new(self) -> bool:
         """Whether the source held nothing that the session did not."""
         return not (self.new or self.edited or self.restored or self.created)
+
+
+class Counts:
+    """What was made of the sources."""
+
+    __slots__ = ("asides", "blobs", "edited", "known", "messages", "new", "restored", "values")
+
+    def __init__(self) -> None:
+        """Start at nothing."""
+        self.messages = self.asides = self.values = 0
+        self.new = self.edited = self.known = self.restored = 0
+        self.blobs = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,6 +83,11 @@ class SourceIn:
         """Whether the file is, byte for byte, what was read earlier."""
         return self.same_prefix and self.old is not None and self.file.size == self.old.header.size
 
+    @property
+    def is_shorter(self) -> bool:
+        """Whether the file has fewer bytes than were read earlier."""
+        return self.old is not None and self.file.size < self.old.header.size
+
     def items(self, sink: Sink | None, progress: Callable[[int], None]) -> Iterator[Timed]:
         """Yield the file's items with their times; its bytes go to *sink* on the way.
 

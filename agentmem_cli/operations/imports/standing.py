@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from agentmem_cli.session.codec import dumps, loads_object
 from agentmem_cli.session.images import BLOB_FOLDER
+from agentmem_cli.session.reader import fold_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -208,6 +209,24 @@ class Standing:
         t = fields.get("t")
         time = t if isinstance(t, int) and b',"time":"' not in known.map_line else 0
         return is_its_print(kind, time, body)
+
+
+def folded(store: DirStore, maps: Sequence[OldMap]) -> tuple[dict[str, LogFold], Standing]:
+    """Fold every log, and note on the way what stands in it.
+
+    Raises:
+        SessionError: A log does not read.
+    """
+    folds: dict[str, LogFold] = {}
+    indexes: dict[str, LogIndex] = {}
+    # Why: what was written after the last import may stand in the place of what was lost.
+    late_ms = min((old.header.imported for old in maps), default=None)
+    for log in store.logs():
+        index = LogIndex(late_ms)
+        folds[log] = fold_log(store, log, on_record=index.look if maps else None)
+        indexes[log] = index
+    sources = {log: fold.source for log, fold in folds.items()}
+    return folds, Standing(indexes, sources, store.files)
 
 
 def seems_whole(store: DirStore, maps: Sequence[OldMap]) -> bool:

@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from agentmem_cli.errors import AgentMemError, ConflictError
 from agentmem_cli.operations.imports.adapter import CWD, MAIN, Kept, Noted, Said
 from agentmem_cli.operations.imports.logs import SessionOut
-from agentmem_cli.operations.imports.losses import GivenBack, check_lost, check_others
+from agentmem_cli.operations.imports.losses import (
+    UNMEASURED,
+    GivenBack,
+    check_lost,
+    check_others,
+)
 from agentmem_cli.operations.imports.maps import Placed, fingerprint
+from agentmem_cli.operations.imports.nowhere import Behind
+from agentmem_cli.operations.imports.report import Counts
 from agentmem_cli.operations.imports.sources import merged
 from agentmem_cli.session.codec import dumps
 from agentmem_cli.session.images import (
@@ -59,18 +66,8 @@ class Wishes(NamedTuple):
     """Called with the bytes read so far and the bytes there are."""
     place_of: Callable[[str, str], int | None]
     """Finds, by a session's name and a foreign id, the ``n`` behind that record."""
-
-
-class Counts:
-    """What was made of the sources."""
-
-    __slots__ = ("asides", "blobs", "edited", "known", "messages", "new", "restored", "values")
-
-    def __init__(self) -> None:
-        """Start at nothing."""
-        self.messages = self.asides = self.values = 0
-        self.new = self.edited = self.known = self.restored = 0
-        self.blobs = 0
+    older: bool = False
+    """Whether sources that end before what was imported of them are taken for older copies."""
 
 
 class Importing:
@@ -88,8 +85,15 @@ class Importing:
         self.standing = target.standing
         self._given_back: Counter[str] = Counter()
         self._messages_given_back = 0
+        self._ended_early = False
         self._read = 0
         self._whole = sum(source.file.size for source in sources)
+
+    @property
+    def is_older(self) -> bool:
+        """Whether the sources hold nothing but a beginning of what was imported of them."""
+        counts = self.counts
+        return self._ended_early and not (counts.new or counts.edited or counts.restored)
 
     def run(self) -> None:
         """Write logs, blobs, sources, maps and meta to the batch.
@@ -127,7 +131,7 @@ class Importing:
         old = source.old
         if old is None or not source.same_prefix or not source.kept_whole:
             return self._target.batch.open_file(source.name)
-        return _Behind(self._target.batch, source.name, old.header.size)
+        return Behind(self._target.batch, source.name, old.header.size)
 
     def _check_end(self, source: SourceIn) -> None:
         """See that nothing was imported that the source does not hold any more."""
@@ -137,7 +141,9 @@ class Importing:
         while known is not None:
             self.standing.has(known, partial(source.is_print, known))
             known = source.next_known()
-        if not self.standing.lost:
+        is_older = self._wishes.older and source.is_shorter
+        self._ended_early = self._ended_early or is_older
+        if not (is_older or self.standing.lost):
             raise _parted(source)
 
     def _finish(self, source: SourceIn) -> None:
@@ -177,6 +183,11 @@ class Importing:
             self.standing.has_blobs(known)
             source.note_again(known)
             self.counts.known += 1
+        elif known.open and self._wishes.older and source.is_shorter:
+            # Why: the source has gone on with it since; going back would lose that.
+            source.note_again(known)
+            self.counts.known += 1
+            self._ended_early = True
         else:
             placed = self._edit(source, known, t, body)
             source.note(item, placed, print_, told, self._blobs_of(item, body))
@@ -194,7 +205,8 @@ class Importing:
             placed = self._put(out, timed.item, timed.t, body)
             is_message = isinstance(timed.item, Said)
             self._messages_given_back += is_message and out.name == MAIN
-        self._given_back[out.name] += out.size - before
+        # Why: how often a message had been changed, and how long it was before, nobody knows.
+        self._given_back[out.name] += UNMEASURED if known.open else out.size - before
         self.counts.restored += 1
         return placed
 
@@ -350,20 +362,3 @@ def _texts(message: Object) -> Iterator[str]:
         for part in content:
             if isinstance(part, dict) and isinstance(text := part.get("text"), str):
                 yield text
-
-
-class _Behind:
-    """A sink that drops the bytes a file holds already and adds the rest to it."""
-
-    def __init__(self, batch: Batch, name: str, held: int) -> None:
-        self._batch = batch
-        self._name = name
-        self._held = held
-
-    def write(self, data: bytes) -> int:
-        """Take *data* whole and return its length."""
-        new = data[self._held :]
-        self._held = max(0, self._held - len(data))
-        if new:
-            self._batch.append_file(self._name, new)
-        return len(data)

@@ -183,7 +183,7 @@ def test_a_file_rewritten_in_place_with_ids_is_known_again(source: Path, root: P
     "other",
     [
         lines(header(), user(1, "one"), reply(2, "something else")) + MORE,
-        lines(header(), user(1, "one")),
+        lines(header(), user(1, "other")),
         FIRST.replace(b"00:02.000Z", b"00:02.500Z") + MORE,
     ],
 )
@@ -201,6 +201,79 @@ def test_a_source_that_has_parted_is_refused_and_again_takes_it(
     assert tree_of(root) == before
     assert take(source, root, again=True).session == f"pi-{SESSION_ID}-2"
     assert take(source, root, again=True).session == f"pi-{SESSION_ID}-3"
+
+
+@pytest.mark.parametrize("keep_source", [True, False])
+@pytest.mark.parametrize("count", range(2, 6))
+def test_an_older_copy_brings_nothing_and_takes_nothing(
+    source: Path, root: Path, count: int, keep_source: bool
+) -> None:
+    whole = FIRST + MORE
+    put(source, whole)
+    take(source, root, keep_source=keep_source)
+    before = tree_of(root)
+    part = b"".join(whole.splitlines(keepends=True)[:count])
+    copy = put(source.parent / "copy.jsonl", part)
+
+    report = take(copy, root)
+    dry = import_source(copy, root, now_ms=NOW, dry_run=True)
+
+    assert (report.nothing_new, report.older) == (True, True)
+    assert (dry.older, dry.dry_run, report.dry_run) == (True, True, False)
+    assert tree_of(root) == before
+    assert not take(source, root, keep_source=keep_source).older
+
+
+def test_an_older_copy_beside_the_newer_one_fails_no_run(source: Path, root: Path) -> None:
+    put(source, FIRST + MORE)
+    put(source.parent / "a-copy.jsonl", FIRST)
+    put(source.parent / "z-copy.jsonl", FIRST[:-10])
+
+    runs = [list(import_paths([source.parent], root, now_ms=NOW)) for _ in range(3)]
+
+    outcomes = runs[-1]
+    assert [outcome.error for run in runs for outcome in run] == [None] * 9
+    reports = {outcome.source.name[:1]: outcome.report for outcome in outcomes}
+    older = {name: report is not None and report.older for name, report in reports.items()}
+    assert older == {"2": False, "a": True, "z": True}
+    assert reports["2"] is not None
+    assert texts_of(reports["2"]) == ["one", "two", "three", "four"]
+
+
+def test_a_source_goes_on_with_the_session_that_it_was_imported_into(
+    source: Path, root: Path
+) -> None:
+    take(source, root)
+    other = lines(header(), user(1, "other"), reply(2, "way"))
+    put(source, other)
+    second = take(source, root, again=True)
+    put(source, other + MORE)
+
+    grown = take(source, root)
+    put(source, FIRST + MORE)
+    first = take(source, root)
+    put(source, other)
+    older = take(source, root)
+
+    assert (grown.path, grown.new) == (second.path, 2)
+    assert texts_of(grown) == ["other", "way", "three", "four"]
+    assert (first.session, first.new) == (f"pi-{SESSION_ID}", 2)
+    assert (older.path, older.older) == (second.path, True)
+
+
+def test_a_rewritten_session_is_passed_by_where_the_source_was_imported_again(
+    source: Path, root: Path
+) -> None:
+    first = take(source, root)
+    log = first.path / "logs" / "main.jsonl"
+    head, _, rest = log.read_bytes().partition(b"\n")
+    log.write_bytes(head[:-1] + b',"rewrites":[{"t":5}]}\n' + rest)
+    second = take(source, root, again=True)
+    put(source, FIRST + MORE)
+
+    report = take(source, root)
+
+    assert (report.path, report.new) == (second.path, 2)
 
 
 def test_a_session_that_was_rewritten_refuses_its_source(source: Path, root: Path) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agentmem_cli.errors import DamageError
 from agentmem_cli.operations.imports.adapter import MAIN, Kept, Line, Said, Tally, Transcript
 from agentmem_cli.operations.imports.importing import Options, import_transcript
 from agentmem_cli.session.codec import dumps
@@ -221,3 +222,66 @@ def test_what_an_adapter_leaves_unread_is_kept_all_the_same(tmp_path: Path, root
 
     assert texts_of(report) == ["only"]
     assert store_of(report).read_file("plugins/import/sub/m.jsonl") == data
+
+
+def test_an_older_copy_takes_back_nothing_of_a_message_that_was_gone_on_with(
+    tmp_path: Path, root: Path
+) -> None:
+    early = lines(piece("a", "one", 1), piece("b", "two", 2))
+    path = put(tmp_path / "m.jsonl", early)
+    take(root, MadeUp(path))
+    put(path, early + lines(piece("b", "and more", 3)))
+    take(root, MadeUp(path))
+    put(path, early)
+
+    report = take(root, MadeUp(path))
+
+    assert (report.nothing_new, report.older) == (True, True)
+    assert texts_of(report) == ["one", "two\nand more"]
+
+
+@pytest.mark.parametrize("lost", [1, 2, 3])
+def test_a_change_of_a_message_that_a_log_has_lost_is_made_again_not_doubled(
+    tmp_path: Path, root: Path, lost: int
+) -> None:
+    path = put(tmp_path / "m.jsonl", lines(piece("a", "one", 1), piece("b", "two", 2)))
+    take(root, MadeUp(path))
+    put(path, path.read_bytes() + lines(piece("b", "and more", 3)))
+    log = take(root, MadeUp(path)).path / "logs" / "main.jsonl"
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-lost]))
+
+    report = take(root, MadeUp(path))
+
+    assert report.restored == (2 if lost == 3 else 1)
+    assert texts_of(report) == ["one", "two\nand more"]
+    assert take(root, MadeUp(path)).nothing_new
+
+
+def test_a_subagents_log_that_is_gone_is_written_again_with_its_parent(
+    tmp_path: Path, root: Path
+) -> None:
+    main = MadeUp(put(tmp_path / "m.jsonl", lines(piece("a", "a", 1), piece("b", "b", 9))))
+    kid = MadeUp(put(tmp_path / "k.jsonl", lines(piece("k", "k", 2))), "kid", MAIN)
+    first = take(root, main, kid)
+    (first.path / "logs" / "kid.jsonl").unlink()
+
+    report = take(root, main, kid)
+
+    assert (report.restored, report.known) == (1, 2)
+    assert [agent.parent for agent in session_of(report).agents] == [None, "main"]
+    assert (texts_of(report), texts_of(report, "kid")) == (["a", "b"], ["k"])
+
+
+def test_a_log_that_is_gone_and_whose_source_is_not_at_hand_is_named(
+    tmp_path: Path, root: Path
+) -> None:
+    path = put(tmp_path / "m.jsonl", lines(piece("a", "a", 1)))
+    kid = MadeUp(put(tmp_path / "k.jsonl", lines(piece("k", "k", 2))), "kid", MAIN)
+    first = take(root, MadeUp(path), kid)
+    (first.path / "logs" / "kid.jsonl").unlink()
+    put(path, path.read_bytes() + lines(piece("b", "b", 3)))
+
+    with pytest.raises(DamageError, match="lacks 1 message"):
+        take(root, MadeUp(path))
+
+    assert texts_of(first) == ["a"]

@@ -1,0 +1,92 @@
+"""Which session a source goes into, and which ones it may not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from agentmem_cli.errors import AgentMemError, ConflictError
+from agentmem_cli.operations.imports.adapter import MAIN
+from agentmem_cli.operations.imports.maps import source_name
+from agentmem_cli.session.heads import read_head
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from agentmem_cli.operations.imports.maps import OldMap
+    from agentmem_cli.storage.store import Store
+
+_AGAIN_MAX: Final = 10_000
+"""Sessions of one source under one root, made by ``--again``."""
+
+
+def free_name(root: Path, name: str) -> str:
+    """Return *name*, or the first of ``name-2``, ``name-3``, … that no session has.
+
+    Raises:
+        AgentMemError: Thousands of them are there.
+    """
+    for number in range(1, _AGAIN_MAX):
+        free = _numbered(name, number)
+        if not (root / free).exists():
+            return free
+    msg = f"{root / name}: {_AGAIN_MAX} sessions of this source are there already"
+    raise AgentMemError(msg)
+
+
+def names_there(root: Path, name: str) -> list[str]:
+    """Return those of *name*, ``name-2``, ``name-3``, … that are there one after the other.
+
+    The first one is returned in any case.
+    """
+    found = [name]
+    while len(found) < _AGAIN_MAX and (root / _numbered(name, len(found) + 1)).exists():
+        found.append(_numbered(name, len(found) + 1))
+    return found
+
+
+def _numbered(name: str, number: int) -> str:
+    return name if number == 1 else f"{name}-{number}"
+
+
+def map_of(name: str, agent: str, maps: Sequence[OldMap]) -> OldMap | None:
+    """Find a source's map: by its name, or (the main one, which may have moved) by its agent."""
+    wanted = source_name(name)
+    for old in maps:
+        if old.name == wanted:
+            return old
+    if agent == MAIN:
+        return next((old for old in maps if old.header.agent == MAIN), None)
+    return None
+
+
+def rewritten_log(store: Store) -> str | None:
+    """Return a log that was rewritten in place; None: there is none."""
+    for log in store.logs():
+        header = read_head(store, log).header
+        if header is not None and header.rewrites:
+            return log
+    return None
+
+
+def refuse_rewritten(store: Store, path: Path) -> None:
+    """See that no log was rewritten.
+
+    Raises:
+        ConflictError: One was.
+    """
+    log = rewritten_log(store)
+    if log is not None:
+        msg = f"{path}: its session was rewritten since (log {log!r}); what went would come back"
+        raise ConflictError(msg, hint="Give --again to import it as a session of its own.")
+
+
+def refuse_without_map(store: Store, path: Path) -> None:
+    """See that a session without a map is a new one.
+
+    Raises:
+        ConflictError: It is not.
+    """
+    if store.logs():
+        msg = f"{path}: a session of its name is there that no import made"
+        raise ConflictError(msg, hint="Give --again to import it under another name.")
