@@ -230,7 +230,5 @@ def import_sources(
             progress=told.follow(advance),
         )
         done = list(outcomes)
-    with settings.output() as out:
-        for outcome in done:
-            told.outcome(out, outcome, json=json)
+    told.outcomes(done, json=json)
     return told.finish(done)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from agentmem_cli.cli.failure import explain
 from agentmem_cli.cli.output import talk, warn
 from agentmem_cli.cli.render import count, summary
 from agentmem_cli.cli.text import one_line
-from agentmem_cli.errors import AgentMemError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from agentmem_cli.cli.output import Output
+    from agentmem_cli.cli.failure import Failure
     from agentmem_cli.cli.settings import Settings
     from agentmem_cli.operations.imports.report import Outcome, Report
     from agentmem_cli.session.codec import JSON
@@ -60,18 +60,19 @@ class Told:
 
         return follow
 
-    def outcome(self, out: Output, outcome: Outcome, *, json: bool) -> None:
-        """Print one source's outcome; trouble goes to standard error."""
-        report = outcome.report
-        if report is None:
-            if json:
-                out.object(SCHEMA_OF_ERROR, self._failed(outcome))
-            return
-        if json:
-            out.object(SCHEMA, _value(report))
-        else:
-            out.line(f"{one_line(report.session)}  {_line(report)}")
-            self._details(report)
+    def outcomes(self, done: Sequence[Outcome], *, json: bool) -> None:
+        """Print what became of every source; trouble goes to standard error."""
+        with self._settings.output() as out:
+            for outcome in done:
+                report = outcome.report
+                if report is not None and json:
+                    out.object(SCHEMA, _value(report))
+                elif report is not None:
+                    out.line(f"{one_line(report.session)}  {_line(report)}")
+                    self._details(report)
+                elif json and len(done) > 1:
+                    # Why not of the only one: it fails as any command does.
+                    out.object(SCHEMA_OF_ERROR, self._failed(outcome))
 
     def _details(self, report: Report) -> None:
         for torn in report.set_aside:
@@ -96,9 +97,9 @@ class Told:
             warn(f"{report.source}: cut off in line {line}{at} ({length} bytes not used yet)")
 
     def _failed(self, outcome: Outcome) -> dict[str, JSON]:
-        error = outcome.error
-        kind = error.kind if isinstance(error, AgentMemError) else "io"
-        return {"source": str(outcome.source), "error": {"kind": kind, "message": str(error)}}
+        failure = _failure(outcome)
+        told: dict[str, JSON] = {"kind": failure.kind, "message": failure.message}
+        return {"source": str(outcome.source), "error": told}
 
     def finish(self, done: Sequence[Outcome]) -> int | None:
         """Tell the sum, and return the exit status.
@@ -112,8 +113,8 @@ class Told:
             assert failed[0].error is not None
             raise failed[0].error
         for outcome in failed:
-            hint = getattr(outcome.error, "hint", None)
-            warn(f"{outcome.source}: {outcome.error}" + (f" ({hint})" if hint else ""))
+            failure = _failure(outcome)
+            warn(failure.message + (f" ({failure.hint})" if failure.hint else ""))
         reports = [outcome.report for outcome in done if outcome.report is not None]
         _warn_of_readers(reports)
         lines = sum(report.lines for report in reports)
@@ -125,10 +126,16 @@ class Told:
         talk(f"{sources}{also}: {summary(lines, 'line', read, elapsed_s)}{dry}")
         if not done:
             return 1
-        if not failed:
-            return None
-        error = failed[0].error
-        return error.exit_code if isinstance(error, AgentMemError) else 2
+        return _failure(failed[0]).exit_code if failed else None
+
+
+def _failure(outcome: Outcome) -> Failure:
+    """Say why a source failed, in the words of a command that fails, with its path once."""
+    assert outcome.error is not None
+    failure = explain(outcome.error)
+    if str(outcome.source) in failure.message:
+        return failure
+    return failure._replace(message=f"{outcome.source}: {failure.message}")
 
 
 def _warn_of_readers(reports: Sequence[Report]) -> None:

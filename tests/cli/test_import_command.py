@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import pathlib
 import stat
 from typing import TYPE_CHECKING
 
 import pytest
 
+from agentmem_cli.operations.imports import importing
 from tests.cli.running import ok, run, tree
 from tests.cli.terminal import on_terminal
 from tests.unit.imports.building import header, lines, put, reply, user
@@ -50,7 +53,8 @@ def test_one_source_that_fails_stops_no_other_and_gives_the_status(
     assert failed["schema"] == "agentmem.import-error/1"
     assert failed["source"] == str(bad)
     assert worked["session"] == "pi-a"
-    assert gone["error"]["kind"] in ("io", "not_found")
+    assert failed["error"]["kind"] == "not_understood"
+    assert gone["error"]["kind"] == "not_found"
     assert "3 sources, 2 failed" in done.err
     assert [path.name for path in root.iterdir()] == ["pi-a"]
 
@@ -59,6 +63,59 @@ def test_the_only_source_fails_as_a_command_does(root: Path, tmp_path: Path) -> 
     assert run("import", tmp_path / "gone").status == 3
     assert run("import", tmp_path / "gone", "--json").error["exit_code"] == 3
     assert not root.exists()
+
+
+def test_the_only_source_that_fails_gives_one_error_object_and_no_other(tmp_path: Path) -> None:
+    for words in ([put(tmp_path / "in" / "b.jsonl", b"")], [tmp_path / "in"]):
+        done = run("import", *words, "--json")
+
+        assert (done.status, done.out) == (2, "")
+        assert done.error["kind"] == "not_understood"
+
+
+def test_a_source_that_is_missing_is_told_alike_alone_and_among_others(tmp_path: Path) -> None:
+    gone = tmp_path / "gone.jsonl"
+    alone = run("import", gone)
+    among = run("import", gone, _source(tmp_path, "a", "one"))
+
+    told = alone.err.removeprefix("agentmem: error: ").splitlines()[0]
+
+    assert told == f"{gone}: No such file or directory"
+    assert f"agentmem: {told}" in among.err.splitlines()
+    assert alone.status == among.status == 3
+
+
+def test_a_source_is_named_once_and_why_it_failed_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    empty = put(tmp_path / "empty.jsonl", b"")
+    closed = put(tmp_path / "closed.jsonl", b"{}")
+    opened = pathlib.Path.open
+
+    def refuse(path: Path, mode: str = "r", buffering: int = -1) -> object:
+        if path == closed:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return opened(path, mode, buffering)
+
+    monkeypatch.setattr(pathlib.Path, "open", refuse)
+
+    done = run("import", empty, closed)
+
+    assert "[Errno" not in done.err
+    assert f"agentmem: {closed}: Permission denied" in done.err
+    assert [done.err.count(str(path)) for path in (empty, closed)] == [1, 1]
+
+
+def test_another_kind_is_proposed_only_where_there_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = put(tmp_path / "a.jsonl", lines(header(id="a")))
+    told = []
+    for kinds in (("pi",), ("pi", "fax")):
+        monkeypatch.setattr(importing, "kinds", lambda kinds=kinds: kinds)
+        told.append(run("import", source).err)
+
+    assert ["--from" in text for text in told] == [False, True]
 
 
 def test_a_folder_without_a_transcript_has_nothing_to_import(root: Path, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import re
 import stat
 from typing import TYPE_CHECKING, Final
 
-from agentmem_cli.errors import AgentMemError
+from agentmem_cli.errors import Unrecognised
 from agentmem_cli.limits import CHUNK_BYTES
 from agentmem_cli.operations.imports.adapter import Line
 from agentmem_cli.operations.imports.mending import DEPTH_MAX, Place, depth, mend
@@ -57,13 +57,13 @@ class ForeignFile:
 
         Raises:
             OSError: It cannot be opened.
-            AgentMemError: It is no regular file.
+            Unrecognised: It is no regular file.
         """
         self.path = path
         # Why before opening: to open a pipe is to wait for its writer.
         if not stat.S_ISREG(path.stat().st_mode):
             msg = f"{path}: not a regular file"
-            raise AgentMemError(msg, hint="Give a transcript file.")
+            raise Unrecognised(msg, hint="Give a transcript file.")
         self._handle = path.open("rb", buffering=0)
         state = os.fstat(self._handle.fileno())
         self.size = state.st_size

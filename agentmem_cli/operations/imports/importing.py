@@ -6,14 +6,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from agentmem_cli.errors import AgentMemError, ConflictError, DamageError, UsageError
+from agentmem_cli.errors import AgentMemError, ConflictError, DamageError, Unrecognised, UsageError
 from agentmem_cli.operations.imports.adapter import Said, Tally
 from agentmem_cli.operations.imports.foreign import ForeignFile, read_lines
 from agentmem_cli.operations.imports.naming import session_name
 from agentmem_cli.operations.imports.nowhere import Nowhere
 from agentmem_cli.operations.imports.places import place_in
 from agentmem_cli.operations.imports.report import Outcome, Report, plural
-from agentmem_cli.operations.imports.sniff import choose
+from agentmem_cli.operations.imports.sniff import choose, kinds
 from agentmem_cli.operations.imports.sources import SourceIn, find_maps
 from agentmem_cli.operations.imports.standing import folded, is_kept, seems_whole
 from agentmem_cli.operations.imports.targets import (
@@ -85,7 +85,7 @@ def import_source(  # noqa: PLR0913 - one option of the command each
         UsageError: *path* is a folder, or there is no such *kind*.
         ConflictError: The session was rewritten since (a redaction), was not
             made from this source, or the source has parted from it.
-        AgentMemError: The source is empty, of no known kind, or holds no message.
+        Unrecognised: The source is empty, of no known kind, or holds no message.
         SessionError: The session that is there does not read.
         Busy: Another program is writing to it.
     """
@@ -243,7 +243,7 @@ def _check_messages(transcript: Transcript) -> None:
     """See that there is a message at all, before anything is written.
 
     Raises:
-        AgentMemError: There is none.
+        Unrecognised: There is none.
     """
     lines = 0
     for stream in transcript.streams:
@@ -255,7 +255,8 @@ def _check_messages(transcript: Transcript) -> None:
         lines += tally.lines
     path = transcript.streams[0].path
     msg = f"{path}: {plural(lines)}, no message recognised (read as {transcript.kind})"
-    raise AgentMemError(msg, hint="Nothing was imported; --from KIND reads it as another kind.")
+    other = "; --from KIND reads it as another kind" if len(kinds()) > 1 else ""
+    raise Unrecognised(msg, hint=f"Nothing was imported{other}.")
 
 
 @contextmanager
@@ -303,7 +304,7 @@ def _import(
         importing.run()
         if not importing.counts.messages:
             msg = f"{source}: no message recognised"
-            raise AgentMemError(msg)
+            raise Unrecognised(msg)
         created = not (folds or maps)
         return _report(importing, sources, transcript, path, options, created=created)
 
