@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agentmem_cli.cli.options import DryRunOption, JsonOption, SessionArg, parse_label
+from agentmem_cli.cli.options import DryRunOption, JsonOption, SessionArg, parse_label, parse_path
 from agentmem_cli.cli.settings import Settings
 from agentmem_cli.errors import UsageError
 
@@ -188,7 +188,9 @@ def import_sources(
     context: typer.Context,
     sources: Annotated[
         list[Path],
-        typer.Argument(metavar="SOURCE...", help="Transcript files, or folders of them."),
+        typer.Argument(
+            metavar="SOURCE...", help="Transcript files, or folders of them.", parser=parse_path
+        ),
     ],
     kind: Annotated[
         str | None,

@@ -62,15 +62,16 @@ class Told:
 
     def outcomes(self, done: Sequence[Outcome], *, json: bool) -> None:
         """Print what became of every source; trouble goes to standard error."""
+        tried = [outcome for outcome in done if outcome.skipped is None]
         with self._settings.output() as out:
-            for outcome in done:
+            for outcome in tried:
                 report = outcome.report
                 if report is not None and json:
                     out.object(SCHEMA, _value(report))
                 elif report is not None:
                     out.line(f"{one_line(report.session)}  {_line(report)}")
                     self._details(report)
-                elif json and len(done) > 1:
+                elif json and len(tried) > 1:
                     # Why not of the only one: it fails as any command does.
                     out.object(SCHEMA_OF_ERROR, self._failed(outcome))
 
@@ -108,8 +109,10 @@ class Told:
             AgentMemError: The only source failed.
             OSError: The only source failed.
         """
-        failed = [outcome for outcome in done if outcome.error is not None]
-        if len(done) == 1 and failed:
+        tried = [outcome for outcome in done if outcome.skipped is None]
+        failed = [outcome for outcome in tried if outcome.error is not None]
+        _warn_of_passed([outcome for outcome in done if outcome.skipped is not None])
+        if len(tried) == 1 and failed:
             assert failed[0].error is not None
             raise failed[0].error
         for outcome in failed:
@@ -120,13 +123,23 @@ class Told:
         lines = sum(report.lines for report in reports)
         read = sum(report.bytes for report in reports)
         elapsed_s = time.monotonic() - self._begun
-        sources = count(len(done), "source")
+        sources = count(len(tried), "source")
         also = f", {count(len(failed))} failed" if failed else ""
         dry = "; nothing was written (dry run)" if self._dry_run else ""
         talk(f"{sources}{also}: {summary(lines, 'line', read, elapsed_s)}{dry}")
-        if not done:
+        if not tried:
             return 1
         return _failure(failed[0]).exit_code if failed else None
+
+
+def _warn_of_passed(passed: Sequence[Outcome]) -> None:
+    """Name what stood in a folder and was not tried."""
+    for outcome in passed[:_TOLD]:
+        warn(f"{outcome.source}: passed by: {outcome.skipped}")
+    more = len(passed) - _TOLD
+    if more > 0:
+        things = count(more, "more link or special file", "more links and special files")
+        warn(f"{things} passed by")
 
 
 def _failure(outcome: Outcome) -> Failure:

@@ -182,6 +182,18 @@ def filters(
     )
 
 
+def parse_path(word: str) -> Path:
+    """Return *word* as a path.
+
+    Raises:
+        UsageError: It is empty, which a path would take for the current folder.
+    """
+    if not word:
+        msg = "an empty word is no file"
+        raise UsageError(msg, hint="Write . for the current folder.")
+    return Path(word)
+
+
 def parse_label(words: str) -> tuple[str, str | None]:
     """Read ``KEY=VALUE``, or ``KEY`` alone for any value.
 

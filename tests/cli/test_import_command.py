@@ -128,6 +128,79 @@ def test_a_folder_without_a_transcript_has_nothing_to_import(root: Path, tmp_pat
     assert not root.exists()
 
 
+def test_an_empty_word_is_no_source(root: Path) -> None:
+    done = run("import", "")
+
+    assert (done.status, done.out) == (2, "")
+    assert "empty" in done.err
+    assert not root.exists()
+
+
+def test_a_transcript_in_capitals_is_one_too(tmp_path: Path) -> None:
+    _source(tmp_path, "a", "one").rename(tmp_path / "A.JSONL")
+
+    assert ok("import", tmp_path, "--json").object["session"] == "pi-a"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links and pipes need rights there")
+def test_what_is_passed_by_in_a_folder_is_told(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    source = _source(folder, "a", "one")
+    (folder / "link.jsonl").symlink_to(source)
+    (folder / "dangling.jsonl").symlink_to(tmp_path / "nowhere")
+    (folder / "away").symlink_to(tmp_path)
+    (folder / "text").symlink_to(tmp_path / "nowhere")
+    os.mkfifo(folder / "pipe.jsonl")
+
+    done = ok("import", folder)
+
+    assert done.out == "pi-a  from pi: 1 message\n"
+    told = [line for line in done.err.splitlines() if "passed by" in line]
+    link = "passed by: a symbolic link; links in a folder are not followed"
+    assert told == [
+        f"agentmem: {folder}/away: {link}",
+        f"agentmem: {folder}/dangling.jsonl: {link}",
+        f"agentmem: {folder}/link.jsonl: {link}",
+        f"agentmem: {folder}/pipe.jsonl: passed by: not a regular file",
+    ]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_of_many_links_a_few_are_named_and_the_rest_is_counted(tmp_path: Path) -> None:
+    for number in range(7):
+        (tmp_path / f"{number}.jsonl").symlink_to(tmp_path / "nowhere")
+
+    done = run("import", tmp_path)
+
+    assert done.status == 1
+    assert done.err.count("passed by: ") == 5
+    assert "2 more links and special files passed by" in done.err
+
+
+def test_a_folder_that_cannot_be_read_is_named_and_ends_with_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _source(tmp_path / "open", "a", "one")
+    closed = tmp_path / "shut"
+    _source(closed, "b", "two")
+    scan = os.scandir
+
+    def refuse(path: str) -> object:
+        if str(path) == str(closed):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+
+    done = run("import", tmp_path, "--json")
+
+    failed, worked = done.objects
+    assert done.status == 2
+    assert f"agentmem: {closed}: Permission denied" in done.err
+    assert (failed["source"], failed["error"]["kind"]) == (str(closed), "io")
+    assert worked["session"] == "pi-a"
+
+
 def test_an_unknown_kind_names_those_there_are(tmp_path: Path) -> None:
     done = run("import", _source(tmp_path, "a", "one"), "--from", "fax")
 

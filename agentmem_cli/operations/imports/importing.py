@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from agentmem_cli.errors import AgentMemError, ConflictError, DamageError, Unrecognised, UsageError
@@ -24,6 +26,7 @@ from agentmem_cli.operations.imports.targets import (
     refuse_without_map,
     rewritten_log,
 )
+from agentmem_cli.operations.imports.walking import Walk, walk
 from agentmem_cli.operations.imports.writing import Importing, Target, Wishes
 from agentmem_cli.session.heads import read_head
 from agentmem_cli.storage.directory import DirStore
@@ -31,7 +34,6 @@ from agentmem_cli.storage.store import batch_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
     from agentmem_cli.operations.imports.adapter import Stream, Transcript
     from agentmem_cli.operations.imports.maps import OldMap
@@ -90,6 +92,10 @@ def import_source(  # noqa: PLR0913 - one option of the command each
         Busy: Another program is writing to it.
     """
     options = Options(now_ms, dry_run, keep_source, again, lock_wait_s, progress)
+    return _import_file(path, root, options, kind)
+
+
+def _import_file(path: Path, root: Path, options: Options, kind: str | None) -> Report:
     if path.is_dir():
         msg = f"{path}: a folder"
         raise UsageError(msg, hint="Give a transcript file, or import the folder as several.")
@@ -206,37 +212,25 @@ def import_paths(  # noqa: PLR0913 - one option of the command each
     The arguments are `import_source`'s. One source that fails stops no other.
 
     Yields:
-        One a source, in order; a folder's files by name.
+        One a source, in order; of a folder first what could not be looked
+        into and what was passed by, then its files by name.
     """
+    options = Options(now_ms, dry_run, keep_source, again, lock_wait_s, progress)
     for path in paths:
-        for source in sources_of(path):
+        try:
+            found = walk(path) if path.is_dir() else Walk([path], [], [])
+        except OSError as error:
+            yield Outcome(path, error=error)
+            continue
+        for unread in found.unread:
+            yield Outcome(Path(os.fsdecode(unread.filename or path)), error=unread)
+        for passed in found.passed:
+            yield Outcome(passed.path, skipped=passed.why)
+        for source in found.files:
             try:
-                report = import_source(
-                    source,
-                    root,
-                    now_ms=now_ms,
-                    kind=kind,
-                    dry_run=dry_run,
-                    keep_source=keep_source,
-                    again=again,
-                    lock_wait_s=lock_wait_s,
-                    progress=progress,
-                )
+                yield Outcome(source, _import_file(source, root, options, kind))
             except (AgentMemError, OSError) as error:
                 yield Outcome(source, error=error)
-            else:
-                yield Outcome(source, report)
-
-
-def sources_of(path: Path) -> list[Path]:
-    """Return the transcripts that *path* stands for: itself, or a folder's, sorted by name.
-
-    Symbolic links inside a folder are not followed.
-    """
-    if not path.is_dir():
-        return [path]
-    found = path.rglob("*.jsonl")
-    return sorted(each for each in found if each.is_file() and not each.is_symlink())
 
 
 def _check_messages(transcript: Transcript) -> None:

@@ -99,6 +99,8 @@ class Outcome:
     source: Path
     report: Report | None = None
     error: AgentMemError | OSError | None = None
+    skipped: str | None = None
+    """Why it was not tried at all, where it stood in a folder."""
 
 
 def plural(lines: int) -> str:
