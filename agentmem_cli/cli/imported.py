@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from agentmem_cli.cli.failure import explain
 from agentmem_cli.cli.output import talk, warn
-from agentmem_cli.cli.render import count, summary
-from agentmem_cli.cli.text import one_line
+from agentmem_cli.cli.render import GAP, count, summary
+from agentmem_cli.cli.text import cut, one_line, width
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -69,7 +69,8 @@ class Told:
                 if report is not None and json:
                     out.object(SCHEMA, _value(report))
                 elif report is not None:
-                    out.line(f"{one_line(report.session)}  {_line(report)}")
+                    for line in _fitted(report, self._settings.columns):
+                        out.line(line)
                     self._details(report)
                 elif json and len(tried) > 1:
                     # Why not of the only one: it fails as any command does.
@@ -159,6 +160,17 @@ def _warn_of_readers(reports: Sequence[Report]) -> None:
     for report in reports:
         if warn_of_readers(report.session, DirStore(str(report.path), 0)):
             return
+
+
+def _fitted(report: Report, columns: int | None) -> list[str]:
+    """Return what is told of a source on one line; where that is too wide for a screen, on more."""
+    from textwrap import wrap
+
+    session, told = one_line(report.session), _line(report)
+    line = f"{session}{GAP}{told}"
+    if columns is None or width(line) <= columns:
+        return [line]
+    return [cut(session, columns), *wrap(told, columns, initial_indent=GAP, subsequent_indent=GAP)]
 
 
 def _line(report: Report) -> str:

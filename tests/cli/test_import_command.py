@@ -13,7 +13,7 @@ import pytest
 from agentmem_cli.operations.imports import importing
 from tests.cli.running import ok, run, tree
 from tests.cli.terminal import on_terminal
-from tests.unit.imports.building import header, lines, put, reply, user
+from tests.unit.imports.building import entry, header, lines, put, reply, user
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -324,3 +324,22 @@ def test_an_older_copy_beside_the_source_is_told_as_such(tmp_path: Path) -> None
         "pi-a  nothing new (an older copy, 1 message)",
     ]
     assert [value["older"] for value in values] == [False, True]
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_on_a_terminal_no_line_of_a_result_is_wider_than_it(tmp_path: Path, columns: int) -> None:
+    name = "5a0c6f0e-0000-4000-8000-" + "1" * 60
+    left = [entry(kind, 5, customType="x", data={}) for kind in ("custom", "thinking_level_change")]
+    source = put(
+        tmp_path / "a.jsonl", lines(header(id=name), user(1, "one"), reply(2, "two"), *left, b"{")
+    )
+
+    shown = on_terminal(["import", str(source)], columns=columns)
+
+    told = "\n".join(shown)
+    # Why: the progress bar is drawn before it, and then wiped away.
+    result = told[told.index("pi-5a0c6f0e") :].partition("\nagentmem: ")[0].splitlines()
+    words = " ".join(line.strip() for line in result)
+    assert max(map(len, result)) <= columns
+    assert "2 messages, not made into anything: 1 custom, 1 thinking_level_change" in words
+    assert (len(result) == 1) == (columns == 200)
