@@ -6,9 +6,16 @@ import os
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agentmem_cli.errors import AgentMemError, ConflictError, DamageError, Unrecognised, UsageError
+from agentmem_cli.errors import (
+    AgentMemError,
+    ConflictError,
+    DamageError,
+    Record,
+    Unrecognised,
+    UsageError,
+)
 from agentmem_cli.operations.imports.adapter import Said, Tally
 from agentmem_cli.operations.imports.foreign import ForeignFile, read_lines
 from agentmem_cli.operations.imports.naming import session_name
@@ -38,6 +45,12 @@ if TYPE_CHECKING:
     from agentmem_cli.operations.imports.adapter import Stream, Transcript
     from agentmem_cli.operations.imports.maps import OldMap
     from agentmem_cli.storage.store import Batch, Store
+
+
+_DAMAGED: Final = (
+    "agentmem verify names every damaged place; --again imports the source whole, as a session "
+    "of its own."
+)
 
 
 class Options(NamedTuple):
@@ -88,7 +101,9 @@ def import_source(  # noqa: PLR0913 - one option of the command each
         ConflictError: The session was rewritten since (a redaction), was not
             made from this source, or the source has parted from it.
         Unrecognised: The source is empty, of no known kind, or holds no message.
-        SessionError: The session that is there does not read.
+        DamageError: The session that is there, or its map, is damaged, or lacks
+            what the source cannot restore.
+        SessionError: It does not read for another reason.
         Busy: Another program is writing to it.
     """
     options = Options(now_ms, dry_run, keep_source, again, lock_wait_s, progress)
@@ -284,7 +299,11 @@ def _import(
         maps = find_maps(store)
         if not maps:
             refuse_without_map(store, source)
-        folds, standing = folded(store, maps)
+        try:
+            folds, standing = folded(store, maps)
+        except Record as error:
+            msg = f"{source}: its session {path.name} is damaged: {error}"
+            raise DamageError(msg, hint=_DAMAGED) from error
         sources = stack.enter_context(_opened(transcript, maps))
         for kept in sources:
             kept.kept_whole = kept.kept_whole and kept.old is not None and is_kept(store, kept.old)

@@ -75,6 +75,8 @@ class MapHeader(NamedTuple):
     """When, ms since 1970-01-01 UTC."""
     ends: Mapping[str, tuple[int, int]]
     """By the log: its bytes, and its last ``n``, right after this import."""
+    body: str
+    """The digest of this map's other lines, hex: `body_digest`."""
 
     def encode(self) -> bytes:
         """Return the map's first line."""
@@ -121,6 +123,13 @@ class OldMap:
         except (ValueError, KeyError, TypeError) as error:
             msg = f"files/{name}{MAP_END}: not a map of this version ({error})"
             raise DamageError(msg, hint=_HINT) from None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its lines are, byte for byte, those that its header was written for."""
+        digest = body_digest()
+        digest.update(b"\n".join(self._lines[1:]))
+        return digest.hexdigest() == self.header.body
 
     def counts(self) -> tuple[int, int, int]:
         """Return how many messages, asides and saved values it holds."""
@@ -204,6 +213,7 @@ def _header(line: bytes) -> MapHeader:
         text["digest"],
         number["imported"],
         _ends(value.get("ends")),
+        _string(value.get("body", "")),
     )
     bytes.fromhex(header.key)
     return header
@@ -239,6 +249,11 @@ def source_name(name: str) -> str:
     """Return the name that a source called *name* is kept under, among the session's files."""
     safe = safe_path(name)
     return FOLDER + (f"{safe}_" if safe.endswith(MAP_END) else safe)
+
+
+def body_digest() -> hashlib.blake2b:
+    """Return the hash of a map's lines behind its header, their ends included."""
+    return hashlib.blake2b(digest_size=_KEY_BYTES)
 
 
 def new_key() -> str:

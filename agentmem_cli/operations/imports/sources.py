@@ -15,6 +15,7 @@ from agentmem_cli.operations.imports.maps import (
     MAP_END,
     MapHeader,
     OldMap,
+    body_digest,
     is_print,
     map_line,
     new_key,
@@ -66,6 +67,7 @@ class SourceIn:
         self._known = iter(()) if old is None else old.known()
         self._hasher = new_digest(self.key)
         self._body = tempfile.SpooledTemporaryFile(_SPOOL_BYTES)  # noqa: SIM115 - see close
+        self._body_digest = body_digest()
         self._items = 0
         self.logs: set[str] = set()
         """The logs that its things are in, as far as they were noted."""
@@ -114,15 +116,17 @@ class SourceIn:
         self, item: Item, placed: Placed, print_: str, told: str, blobs: Sequence[str] = ()
     ) -> None:
         """Add an item's line to the map; the arguments are `maps.map_line`'s."""
-        self._body.write(map_line(item, placed, print_, told, blobs))
-        self._items += 1
-        self.logs.add(placed.log)
+        self._write(map_line(item, placed, print_, told, blobs), placed.log)
 
     def note_again(self, known: Known) -> None:
         """Add the line of a thing that was imported earlier to the map."""
-        self._body.write(known.map_line + b"\n")
+        self._write(known.map_line + b"\n", known.log)
+
+    def _write(self, line: bytes, log: str) -> None:
+        self._body.write(line)
+        self._body_digest.update(line)
         self._items += 1
-        self.logs.add(known.log)
+        self.logs.add(log)
 
     def is_print(self, known: Known, kind: str, time_ms: int, body: bytes) -> bool:
         """Whether *known* was an item of this kind, source time and body."""
@@ -155,6 +159,7 @@ class SourceIn:
             self._hasher.hexdigest(),
             now_ms,
             {log: ends[log] for log in sorted(self.logs) if log in ends},
+            self._body_digest.hexdigest(),
         )
         sink = batch.open_file(self.name + MAP_END)
         sink.write(header.encode())

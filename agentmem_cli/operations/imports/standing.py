@@ -242,7 +242,7 @@ def seems_whole(store: DirStore, maps: Sequence[OldMap]) -> bool:
     try:
         for old in maps:
             header = old.header
-            if header.items and not header.ends:
+            if not old.is_whole or (header.items and not header.ends):
                 return False
             if not all(_ends_at(store, log, *end) for log, end in header.ends.items()):
                 return False

@@ -309,6 +309,7 @@ def test_again_where_nothing_is_there_is_a_plain_import(source: Path, root: Path
     assert report.session == f"pi-{SESSION_ID}"
 
 
+@pytest.mark.parametrize("grown", [b"", MORE])
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -320,13 +321,13 @@ def test_again_where_nothing_is_there_is_a_plain_import(source: Path, root: Path
     ],
 )
 def test_a_damaged_map_is_named_and_nothing_is_imported_twice(
-    source: Path, root: Path, spoil: object
+    source: Path, root: Path, spoil: object, grown: bytes
 ) -> None:
     assert callable(spoil)
     first = take(source, root)
     (path,) = first.path.glob("files/plugins/import/*.map.jsonl")
     path.write_bytes(spoil(path.read_bytes()))
-    put(source, FIRST + MORE)
+    put(source, FIRST + grown)
     before = tree_of(root)
 
     with pytest.raises(DamageError, match=r"map\.jsonl"):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agentmem_cli.errors import DamageError, Record
+from agentmem_cli.errors import DamageError
 from agentmem_cli.operations.append import append
 from agentmem_cli.operations.verify import verify
 from agentmem_cli.session.message import Message
@@ -147,10 +147,10 @@ def test_a_log_that_lost_a_line_in_its_midst_is_refused(
     put(source, FIRST + grown)
     before = tree_of(root)
 
-    with pytest.raises(Record) as failure:
+    with pytest.raises(DamageError, match=f"session {first.session} is damaged: ") as failure:
         take(source, root)
 
-    assert failure.value.exit_code == 5
+    assert "--again" in str(failure.value.hint)
     assert tree_of(root) == before
 
 
