@@ -258,7 +258,8 @@ class _Mender:
         self._close()
         before = self.done[-1] if self.done else None
         if before is not None and _can_merge(before.stored.value, value):
-            value = _merged(before.stored.value, value)
+            # Why not as stored: what is made anew is in no log, so its images have to be in it.
+            value = _merged(before.message.value, entry.message.value)
             self.done[-1] = _same_made(before, Message.of(value))
         else:
             self.done.append(entry)
@@ -271,7 +272,7 @@ class _Mender:
 
     def _user(self, entry: Entry, value: Object) -> None:
         items = _items(value)
-        kept = [item for item in items if not self._is_unasked(item)]
+        kept = [place for place, item in enumerate(items) if not self._is_unasked(item)]
         made_up: list[JSON] = []
         if not calls_of(value).only_results:
             if _is_whole(value):
@@ -281,7 +282,10 @@ class _Mender:
         if items and not kept:
             return
         if made_up or len(kept) != len(items):
-            entry = _same_made(entry, Message.of({**value, "content": [*made_up, *kept]}))
+            value = entry.message.value
+            whole = _items(value)
+            content = [*made_up, *(whole[place] for place in kept)]
+            entry = _same_made(entry, Message.of({**value, "content": content}))
         self.done.append(entry)
 
     def _is_unasked(self, item: JSON) -> bool:

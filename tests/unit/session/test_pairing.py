@@ -18,9 +18,12 @@ from agentmem_cli.session.pairing import (
     safe_start,
     validate,
 )
+from agentmem_cli.session.reader import load
+from agentmem_cli.session.writer import save
+from agentmem_cli.storage.memory import MemoryStore
 
 if TYPE_CHECKING:
-    from agentmem_cli.session.codec import JSON
+    from agentmem_cli.session.codec import JSON, Object
 
 
 def call(*ids: JSON, text: str = "", **extra: JSON) -> Message:
@@ -219,3 +222,20 @@ def test_merged_replies_keep_the_first_id_and_the_later_stop() -> None:
     assert conversation.messages[0].text == "a\nb\ndone"
     assert "stop" not in conversation.messages[0].value
     assert conversation.messages[0].value["more"] == 1
+
+
+def test_what_is_mended_of_a_saved_conversation_keeps_its_images() -> None:
+    data: Object = {"type": "base64", "value": "aGVsbG8="}
+    image: Object = {"type": "image", "data": data, "media_type": "png"}
+    orphan = Message.tool_result("nobody", "t", "r").parts[0]
+    live = Conversation([Message.user([orphan, image]), Message.assistant("a")])
+    live.push(Message.assistant([image]))
+    store = MemoryStore()
+    save(store, "one", live)
+    read = load(store, "one")
+
+    assert live.normalize()
+    assert read.normalize()
+    assert read == live
+    assert [part["data"] for part in read.messages[0].parts] == [data]
+    assert read.messages[1].parts[1]["data"] == data
