@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import time
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from agentmem_cli.errors import UsageError
@@ -58,9 +59,16 @@ def utc_time(t_ms: int) -> str:
     """
     if not _FIRST_MS <= t_ms <= _LAST_MS:
         return f"@{t_ms}"
-    seconds, milliseconds = divmod(t_ms, SECOND_MS)
-    # Why: no zone is asked for, since a listing writes 20,000 of these.
-    return f"{(_EPOCH + timedelta(0, seconds)).isoformat()[:19]}.{milliseconds:03d}Z"
+    # Why by hand: a listing writes 20,000 of these, and many of the same days.
+    days, rest = divmod(t_ms, DAY_MS)
+    minutes, milliseconds = divmod(rest, MINUTE_MS)
+    seconds = f"{milliseconds // SECOND_MS:02d}.{milliseconds % SECOND_MS:03d}"
+    return f"{_utc_day(days)}T{minutes // 60:02d}:{minutes % 60:02d}:{seconds}Z"
+
+
+@lru_cache(maxsize=1_000)
+def _utc_day(days: int) -> str:
+    return (_EPOCH + timedelta(days)).isoformat()[:10]
 
 
 def screen_time(t_ms: int, zone: tzinfo | None) -> str:

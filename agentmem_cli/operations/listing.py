@@ -8,7 +8,7 @@ from agentmem_cli.limits import META_BYTES_MAX
 from agentmem_cli.operations.catalog import names
 from agentmem_cli.session.keys import SESSION
 from agentmem_cli.session.meta import BadMeta, SessionMeta
-from agentmem_cli.storage.survey import Survey, survey
+from agentmem_cli.storage.survey import Survey, glance, survey
 
 if TYPE_CHECKING:
     import re
@@ -79,9 +79,14 @@ def rows(root: str) -> Iterator[Row]:
             yield row
 
 
-def row_of(id_: str, path: str) -> Row | None:
+def row_of(id_: str, path: str) -> Row | None:  # noqa: PLR0911 - one a state of the session
     """Return the row of one session; None: the directory holds none."""
     try:
+        # Why twice: almost every session has a fresh meta of ours, and a glance shows that.
+        seen = glance(path)
+        meta, problem = _meta(seen)
+        if meta is not None and problem is None and noted_sizes(meta) and is_fresh(seen, meta):
+            return _from_meta(id_, seen, meta)
         seen = survey(path)
     except OSError as error:
         return _unreadable(id_, f"{error.strerror or error}")
@@ -243,15 +248,16 @@ def ordered(found: Iterable[Row], by: str) -> list[Row]:
 
     What is not known comes last; rows that are alike stand by id.
     """
-    rows_by_id = sorted(found, key=lambda row: row.id)
     if by == "id":
-        return rows_by_id
+        return sorted(found, key=lambda row: row.id)
     if by == "title":
-        return sorted(rows_by_id, key=lambda row: (row.title is None, (row.title or "").casefold()))
+        return sorted(
+            found, key=lambda row: (row.title is None, (row.title or "").casefold(), row.id)
+        )
     field = {"updated": "updated_ms", "started": "started_ms", "size": "size_bytes"}.get(by, by)
 
-    def key(row: Row) -> tuple[bool, int]:
+    def key(row: Row) -> tuple[bool, int, str]:
         value: int | None = getattr(row, field)
-        return (value is None, -(value or 0))
+        return (value is None, -(value or 0), row.id)
 
-    return sorted(rows_by_id, key=key)
+    return sorted(found, key=key)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 META = "meta.json"
 """Its name among a session's files."""
 
-_KNOWN = ("title", "labels", "updated", "model", "messages", "listed")
+_KNOWN = frozenset({"title", "labels", "updated", "model", "messages", "listed"})
 
 
 class BadMeta(ValueError):
@@ -76,7 +76,7 @@ class SessionMeta(NamedTuple):
             model if isinstance(model, str) else None,
             messages if type(messages) is int else None,
             listed if isinstance(listed, dict) else {},
-            {key: item for key, item in value.items() if key not in _KNOWN},
+            {} if value.keys() <= _KNOWN else _unknown(value),
         )
 
     @classmethod
@@ -138,6 +138,10 @@ def _loads_quickly(data: bytes) -> Object:
     except ValueError:
         value = None
     return value if isinstance(value, dict) else loads_object(data)
+
+
+def _unknown(value: Object) -> Object:
+    return {key: item for key, item in value.items() if key not in _KNOWN}
 
 
 def title_of(text: str) -> str:
