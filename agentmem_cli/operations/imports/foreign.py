@@ -16,7 +16,7 @@ import re
 import stat
 from typing import TYPE_CHECKING, Final
 
-from agentmem_cli.errors import AgentMemError
+from agentmem_cli.errors import AgentMemError, ConflictError
 from agentmem_cli.limits import CHUNK_BYTES
 from agentmem_cli.operations.imports.adapter import Line
 from agentmem_cli.operations.imports.mending import DEPTH_MAX, Place, depth, mend
@@ -24,6 +24,7 @@ from agentmem_cli.session.codec import loads, loads_fast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from io import FileIO
     from pathlib import Path
     from types import TracebackType
 
@@ -50,10 +51,14 @@ _LONG_NUMBER = re.compile(rb"(?<![0-9.])[0-9]{19}")
 
 
 class ForeignFile:
-    """A source file, open for reading, as long as it was when it was opened."""
+    """A source file, read only, as long as it was when it was first looked at.
+
+    It is open only while it is read: a session can have more files than a
+    process may have open.
+    """
 
     def __init__(self, path: Path) -> None:
-        """Open *path*.
+        """Look at *path*.
 
         Raises:
             OSError: It cannot be opened.
@@ -64,10 +69,12 @@ class ForeignFile:
         if not stat.S_ISREG(path.stat().st_mode):
             msg = f"{path}: not a regular file"
             raise AgentMemError(msg, hint="Give a transcript file.")
-        self._handle = path.open("rb", buffering=0)
-        state = os.fstat(self._handle.fileno())
+        with path.open("rb", buffering=0) as handle:
+            state = os.fstat(handle.fileno())
+        self._file = (state.st_dev, state.st_ino)
+        self._reading: FileIO | None = None
         self.size = state.st_size
-        """Bytes at opening."""
+        """Its bytes then."""
         self.modified_ms = max(1, state.st_mtime_ns // 1_000_000)
         """The file's modification time, ms since 1970-01-01 UTC."""
 
@@ -83,19 +90,36 @@ class ForeignFile:
         self.close()
 
     def close(self) -> None:
-        """Close it; twice is fine."""
-        self._handle.close()
+        """Close it where a reading was not finished; twice is fine."""
+        if self._reading is not None:
+            self._reading.close()
 
     def chunks(self) -> Iterator[bytes]:
-        """Yield its bytes from the start, up to the size at opening."""
-        offset = 0
-        while offset < self.size:
-            self._handle.seek(offset)
-            chunk = self._handle.read(min(CHUNK_BYTES, self.size - offset))
-            if not chunk:
-                return
-            offset += len(chunk)
-            yield chunk
+        """Yield its bytes from the start, up to the size it had. One reading at a time.
+
+        Raises:
+            OSError: It cannot be read.
+            ConflictError: Another file stands there now.
+        """
+        if not self.size:
+            return
+        handle = self._reading = self.path.open("rb", buffering=0)
+        try:
+            state = os.fstat(handle.fileno())
+            if (state.st_dev, state.st_ino) != self._file:
+                msg = f"{self.path}: it was replaced while it was read"
+                raise ConflictError(msg, hint="Run the command again.")
+            offset = 0
+            while offset < self.size:
+                chunk = handle.read(min(CHUNK_BYTES, self.size - offset))
+                if not chunk:
+                    return
+                offset += len(chunk)
+                if offset == self.size:
+                    handle.close()  # Why here: who asked may be long in coming back.
+                yield chunk
+        finally:
+            handle.close()
 
     def digest(self, key: bytes, length: int) -> str:
         """Return the keyed digest (hex) of its first *length* bytes."""

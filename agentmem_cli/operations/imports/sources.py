@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import heapq
+import os
+import stat
 import tempfile
-from itertools import repeat
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import ConflictError
@@ -21,7 +23,8 @@ from agentmem_cli.operations.imports.maps import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from agentmem_cli.operations.imports.adapter import Item, Stream
     from agentmem_cli.operations.imports.maps import Known, Placed
@@ -182,21 +185,56 @@ def _timed(items: Iterable[Item], file_ms: int) -> Iterator[Timed]:
         yield Timed(earlier, file_ms, "file")
 
 
-def merged(streams: list[Iterator[Timed]]) -> Iterator[tuple[int, Timed]]:
+def merged(
+    streams: Sequence[Iterator[Timed]], begins: Sequence[int | None] = ()
+) -> Iterator[tuple[int, Timed]]:
     """Merge streams by their times, each one's own order kept.
 
     Of the streams' next items always the earliest comes; so one whose time
     runs backwards comes right behind the later one before it.
 
+    Args:
+        streams: The streams.
+        begins: When each begins, ms since 1970 UTC, as far as that is known
+            (None: it is not). One is not begun earlier, so that of many files
+            few are open at once.
+
     Yields:
         The stream's index, and the item.
     """
-    if len(streams) == 1:
-        for timed in streams[0]:
-            yield 0, timed
-        return
-    numbered = [zip(repeat(index), stream) for index, stream in enumerate(streams)]
-    yield from heapq.merge(*numbered, key=lambda each: each[1].t)
+    waiting: list[tuple[int, int, Timed | None]] = []
+    for index in range(len(streams)):
+        begun = begins[index] if begins else None
+        waiting.append((0 if begun is None else begun, index, None))
+    heapq.heapify(waiting)
+    while waiting:
+        _, index, timed = waiting[0]
+        if timed is not None:
+            yield index, timed
+        following = next(streams[index], None)
+        if following is None:
+            heapq.heappop(waiting)
+        else:
+            heapq.heapreplace(waiting, (following.t, index, following))
+
+
+ATTACHED_BYTES_MAX: Final = 256 << 20
+"""Bytes of a file beside a transcript that become a blob; they are held in memory at once."""
+
+
+def read_beside(path: Path) -> bytes:
+    """Return the bytes of a file beside a transcript; it is no link.
+
+    Raises:
+        OSError: It cannot be read, is no regular file, or is larger than `ATTACHED_BYTES_MAX`.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    descriptor = os.open(path, flags | getattr(os, "O_BINARY", 0))
+    with os.fdopen(descriptor, "rb") as handle:
+        state = os.fstat(descriptor)
+        if not stat.S_ISREG(state.st_mode) or state.st_size > ATTACHED_BYTES_MAX:
+            raise OSError(errno.EINVAL, "no regular file, or too large", str(path))
+        return handle.read(ATTACHED_BYTES_MAX)
 
 
 def find_maps(store: Store) -> list[OldMap]:

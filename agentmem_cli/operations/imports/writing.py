@@ -8,7 +8,7 @@ from agentmem_cli.errors import AgentMemError, ConflictError
 from agentmem_cli.operations.imports.adapter import CWD, MAIN, Kept, Noted, Said
 from agentmem_cli.operations.imports.logs import SessionOut
 from agentmem_cli.operations.imports.maps import Placed, fingerprint
-from agentmem_cli.operations.imports.sources import merged
+from agentmem_cli.operations.imports.sources import merged, read_beside
 from agentmem_cli.session.codec import dumps
 from agentmem_cli.session.images import (
     BLOB_FOLDER,
@@ -22,6 +22,7 @@ from agentmem_cli.session.meta import META, BadMeta, SessionMeta, title_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from agentmem_cli.operations.imports.adapter import Item
     from agentmem_cli.operations.imports.logs import LogOut
@@ -86,13 +87,18 @@ class Importing:
             ConflictError: A source does not go on from what was imported of it.
             OSError: Reading a source, or writing, failed.
         """
-        streams = [source.items(self._sink(source), self._progress) for source in self._sources]
-        for index, timed in merged(streams):
+        streams = [self._items(source) for source in self._sources]
+        begins = [getattr(source.stream, "begins", None) for source in self._sources]
+        for index, timed in merged(streams, begins):
             self._take(self._sources[index], timed)
         self.out.finish()
         for source in self._sources:
             self._finish(source)
         self._write_meta()
+
+    def _items(self, source: SourceIn) -> Iterator[Timed]:
+        # Why a generator: the place for a source's bytes is opened when it is begun.
+        yield from source.items(self._sink(source), self._progress)
 
     def _progress(self, count: int) -> None:
         self._read += count
@@ -150,6 +156,8 @@ class Importing:
     def _body(self, item: Item) -> bytes:
         """Return what an item says, as it is fingerprinted; images go to blobs on the way."""
         if isinstance(item, Said):
+            for part, path in item.attached:
+                self._store_file(part, path)
             body = dumps(item.message)
             if b'"image"' in body:
                 del body
@@ -207,6 +215,16 @@ class Importing:
         content = decode_base64(value) if isinstance(value, str) else None
         if content is None:
             return
+        self._store_blob(part, content)
+
+    def _store_file(self, part: Object, path: Path) -> None:
+        try:
+            content = read_beside(path)
+        except OSError:
+            return
+        self._store_blob(part, content)
+
+    def _store_blob(self, part: Object, content: bytes) -> None:
         name = blob_name(content, part.get("media_type"))
         if self._blobs is None:
             self._blobs = set(self._target.store.files())
