@@ -2,6 +2,7 @@
 
 AgentMemError            exit 2   any trouble not listed below
 ├── UsageError           exit 2   the words of a call do not fit
+├── Unrecognised         exit 2   no known kind of transcript
 ├── NotFoundError        exit 3   the session, agent, place or file is not there
 │   └── AmbiguousError   exit 3   more than one fits; the candidates are listed
 ├── ConflictError        exit 4   someone else holds it or changed it
@@ -55,6 +56,10 @@ class UsageError(AgentMemError):
     """The words of a call do not fit: a bad option value, a bad place."""
 
     kind = "usage"
+
+
+class Unrecognised(AgentMemError):
+    """A file is no transcript of a known kind, or holds nothing at all."""
 
 
 class NotFoundError(AgentMemError):

@@ -213,7 +213,7 @@ def import_sources(
     """
     from agentmem_cli.cli.imported import Told
     from agentmem_cli.cli.render import progress
-    from agentmem_cli.operations.imports.importing import import_paths
+    from agentmem_cli.operations.imports.folders import import_paths
 
     settings = Settings.of(context)
     told = Told(settings, dry_run=dry_run)

@@ -1,4 +1,4 @@
-"""Importing foreign transcripts: one source, or several."""
+"""Importing a foreign transcript."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agentmem_cli.operations.imports.foreign import ForeignFile, read_lines
 from agentmem_cli.operations.imports.maps import source_name
 from agentmem_cli.operations.imports.naming import session_name
 from agentmem_cli.operations.imports.places import place_in
-from agentmem_cli.operations.imports.report import Outcome, Report, plural
+from agentmem_cli.operations.imports.report import Report, plural
 from agentmem_cli.operations.imports.sniff import choose
 from agentmem_cli.operations.imports.sources import SourceIn, find_maps
 from agentmem_cli.operations.imports.writing import Importing, Target, Wishes
@@ -84,6 +84,11 @@ def import_source(  # noqa: PLR0913 - one option of the command each
         Busy: Another program is writing to it.
     """
     options = Options(now_ms, dry_run, keep_source, again, lock_wait_s, progress)
+    return import_one(path, root, options, kind=kind)
+
+
+def import_one(path: Path, root: Path, options: Options, *, kind: str | None = None) -> Report:
+    """Import the foreign session at *path*, as `import_source` does."""
     if path.is_dir():
         msg = f"{path}: a folder"
         raise UsageError(msg, hint="Give a transcript file, or import the folder as several.")
@@ -125,56 +130,6 @@ def _note_sizes(store: DirStore) -> None:
             refresh(store, lambda meta: meta, current=True, started_ms=started, damaged=0)
     except (OSError, AgentMemError):
         return
-
-
-def import_paths(  # noqa: PLR0913 - one option of the command each
-    paths: Sequence[Path],
-    root: Path,
-    *,
-    now_ms: int,
-    kind: str | None = None,
-    dry_run: bool = False,
-    keep_source: bool = True,
-    again: bool = False,
-    lock_wait_s: float | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> Iterator[Outcome]:
-    """Import several sources; of a folder every transcript beneath it.
-
-    The arguments are `import_source`'s. One source that fails stops no other.
-
-    Yields:
-        One a source, in order; a folder's files by name.
-    """
-    for path in paths:
-        for source in sources_of(path):
-            try:
-                report = import_source(
-                    source,
-                    root,
-                    now_ms=now_ms,
-                    kind=kind,
-                    dry_run=dry_run,
-                    keep_source=keep_source,
-                    again=again,
-                    lock_wait_s=lock_wait_s,
-                    progress=progress,
-                )
-            except (AgentMemError, OSError) as error:
-                yield Outcome(source, error=error)
-            else:
-                yield Outcome(source, report)
-
-
-def sources_of(path: Path) -> list[Path]:
-    """Return the transcripts that *path* stands for: itself, or a folder's, sorted by name.
-
-    Symbolic links inside a folder are not followed.
-    """
-    if not path.is_dir():
-        return [path]
-    found = path.rglob("*.jsonl")
-    return sorted(each for each in found if each.is_file() and not each.is_symlink())
 
 
 def _free_name(root: Path, name: str) -> str:
@@ -314,6 +269,7 @@ def _report(
         created=created,
         kept_source=options.keep_source,
         dry_run=options.dry_run,
+        files=tuple(stream.path for stream in transcript.streams),
     )
 
 
@@ -342,6 +298,7 @@ def _known_report(
         blobs=0,
         bytes=sum(header.size for header in headers),
         kept_source=all(header.kept for header in headers),
+        files=tuple(stream.path for stream in transcript.streams),
     )
 
 

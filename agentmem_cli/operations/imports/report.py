@@ -66,6 +66,8 @@ class Report:
     """Whether the source's bytes are kept in the session."""
     dry_run: bool = False
     """Whether nothing was written on purpose."""
+    files: tuple[Path, ...] = ()
+    """Every file that was read, the main one first."""
 
     @property
     def nothing_new(self) -> bool:
@@ -80,6 +82,8 @@ class Outcome:
     source: Path
     report: Report | None = None
     error: AgentMemError | OSError | None = None
+    skipped: str | None = None
+    """Why it was not tried: `folders.OTHER` or `folders.OLD`."""
 
 
 def plural(lines: int) -> str:

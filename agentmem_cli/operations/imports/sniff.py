@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from agentmem_cli.errors import AgentMemError, UsageError
+from agentmem_cli.errors import Unrecognised, UsageError
 from agentmem_cli.operations.imports.adapter import Tally
 from agentmem_cli.operations.imports.foreign import ForeignFile, read_lines
 from agentmem_cli.operations.imports.pi import PiAdapter
@@ -46,7 +46,7 @@ def choose(path: Path, kind: str | None = None) -> tuple[Adapter, tuple[Object, 
     Raises:
         OSError: The source cannot be read.
         UsageError: There is no such *kind*.
-        AgentMemError: The source is empty, or no adapter knows it.
+        Unrecognised: The source is empty, or no adapter knows it.
     """
     forced = None if kind is None else _forced(kind)
     scores = dict.fromkeys(kinds(), 0)
@@ -64,7 +64,7 @@ def choose(path: Path, kind: str | None = None) -> tuple[Adapter, tuple[Object, 
         size = source.size
     if size == 0 or not (tally.records or tally.lost or tally.torn):
         msg = f"{path}: 0 records (the file is {size} bytes long)"
-        raise AgentMemError(msg, hint="Nothing was imported.")
+        raise Unrecognised(msg, hint="Nothing was imported.")
     if forced is not None:
         return forced, tuple(head)
     best = max(ADAPTERS, key=lambda adapter: scores[adapter.kind])
@@ -73,7 +73,7 @@ def choose(path: Path, kind: str | None = None) -> tuple[Adapter, tuple[Object, 
             f"{path}: {plural(tally.lines)}, no message recognised: not a known kind of transcript"
         )
         hint = f"Known kinds: {', '.join(kinds())}; --from KIND forces one."
-        raise AgentMemError(msg, hint=hint)
+        raise Unrecognised(msg, hint=hint)
     return best, tuple(head)
 
 
