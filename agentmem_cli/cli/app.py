@@ -31,6 +31,7 @@ SECTIONS: Final[dict[str, dict[str, str]]] = {
         "show": "agentmem_cli.cli.look:show",
         "log": "agentmem_cli.cli.look:log",
         "as-of": "agentmem_cli.cli.look:as_of",
+        "export": "agentmem_cli.cli.exported:export",
     },
     "Change, with the past kept": {
         "new": "agentmem_cli.cli.change:new",

@@ -139,7 +139,7 @@ def show(
     if chosen not in FORMATS:
         msg = f"--format: {chosen!r} is none of {', '.join(FORMATS)}"
         raise UsageError(msg)
-    opened = _open(settings, session, agent, as_of or "now")
+    opened = open_place(settings, session, agent, as_of or "now")
     print_conversation(
         settings,
         opened,
@@ -174,7 +174,7 @@ def as_of(
     from agentmem_cli.cli.shown import print_view
 
     settings = Settings.of(context)
-    opened = _open(settings, session, agent, place)
+    opened = open_place(settings, session, agent, place)
     print_view(settings, opened, last=last, full=full, json=json)
 
 
@@ -236,7 +236,7 @@ def _message_number(option: str, words: str | None) -> int | None:
     return int(number)
 
 
-def _open(settings: Settings, session: str, agent: str | None, place: str) -> Opened:
+def open_place(settings: Settings, session: str, agent: str | None, place: str) -> Opened:
     """Find a session, its agent and a place in time."""
     from agentmem_cli.cli.clock import parse_time
     from agentmem_cli.cli.opening import open_to_look

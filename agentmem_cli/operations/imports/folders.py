@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import AgentMemError, Unrecognised
 from agentmem_cli.operations.imports.claude_files import parts_in as claude_parts
+from agentmem_cli.operations.imports.codex_tree import parts_in as codex_parts
 from agentmem_cli.operations.imports.importing import Options, import_one
 from agentmem_cli.operations.imports.report import Outcome
 from agentmem_cli.operations.imports.sniff import choose
@@ -22,7 +23,7 @@ from agentmem_cli.storage.layout import LOCK
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-PARTS: Final[tuple[Callable[[Sequence[Path]], Iterable[Path]], ...]] = (claude_parts,)
+PARTS: Final[tuple[Callable[[Sequence[Path]], Iterable[Path]], ...]] = (claude_parts, codex_parts)
 """One of every format whose sessions have several files: it takes the files found in a
 folder, sorted, and returns those that are read together with another one of them."""
 
