@@ -105,25 +105,32 @@ def _text(text: str) -> Object:
 def _reply(turn: Turn, ids: dict[int, str], left: Left) -> list[JSON]:
     blocks: list[JSON] = []
     for part in turn.parts:
-        kind = part.get("type")
-        if kind == "text":
-            if isinstance(text := part.get("text"), str) and not is_blank(text):
-                blocks.append(_text(text))
-        elif kind == "toolcall":
-            blocks.append(_call(part, ids[id(part)]))
-        elif kind == "redacted_thinking" and isinstance(part.get("data"), str):
-            blocks.append({"type": kind, "data": part["data"]})
-        elif (media := media_of(part)) is not None:
-            blocks.append(_text(media.words))
-        elif kind == "reasoning" and (thinking := _thinking(part, turn.value)) is not None:
-            blocks.append(thinking)
-        else:
-            left.parts[str(kind)] += 1
+        block = _block(part, turn.value, ids)
+        if block is not None:
+            blocks.append(block)
+        elif part.get("type") != "text":
+            left.parts[str(part.get("type"))] += 1
     # Why: a message must not end in thinking.
     while blocks and isinstance(last := blocks[-1], dict) and "thinking" in str(last["type"]):
         left.parts["reasoning"] += 1
         blocks.pop()
     return blocks
+
+
+def _block(part: Object, message: Object, ids: dict[int, str]) -> Object | None:
+    """Return a part of a reply as a block; None: it is empty, or has no place there."""
+    kind = part.get("type")
+    if kind == "text":
+        text = part.get("text")
+        return _text(text) if isinstance(text, str) and not is_blank(text) else None
+    if kind == "toolcall":
+        return _call(part, ids[id(part)])
+    if kind == "reasoning":
+        return _thinking(part, message)
+    if kind == "redacted_thinking" and isinstance(part.get("data"), str):
+        return {"type": kind, "data": part["data"]}
+    media = media_of(part)
+    return None if media is None else _text(media.words)
 
 
 def _thinking(part: Object, message: Object) -> Object | None:
@@ -135,11 +142,8 @@ def _thinking(part: Object, message: Object) -> Object | None:
     origin = message.get("origin")
     if isinstance(origin, dict) and not _is_claude(origin):
         return None
-    texts = (
-        [item.get("text") for item in content or [] if isinstance(item, dict)]
-        if isinstance(content, list)
-        else [content]
-    )
+    items = content if isinstance(content, list) else [{"text": content}]
+    texts = [item.get("text") for item in items if isinstance(item, dict)]
     text = "\n".join(each for each in texts if isinstance(each, str))
     return {"type": "thinking", "thinking": text, "signature": signature}
 
@@ -154,7 +158,7 @@ def _call(part: Object, id_: str) -> Object:
     if not _NAME.fullmatch(name):
         name = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:128] or "tool"
     arguments = arguments_of(part)
-    given = arguments if isinstance(arguments, dict) else {"arguments": arguments}
+    given: Object = arguments if isinstance(arguments, dict) else {"arguments": arguments}
     return {"type": "tool_use", "id": id_, "name": name, "input": given}
 
 
@@ -163,9 +167,9 @@ def _result(answered: Answered, id_: str) -> Object:
     result = answered.result
     if result is None:
         return {**block, "content": [_text(UNANSWERED)], "is_error": True}
-    found: list[JSON] = []
-    for each in result_parts(result):
-        found.append(_text(each) if isinstance(each, str) else _media(each))
+    found: list[JSON] = [
+        _text(each) if isinstance(each, str) else _media(each) for each in result_parts(result)
+    ]
     block["content"] = found or [_text(EMPTY)]
     if result.get("is_error") is True:
         block["is_error"] = True

@@ -137,22 +137,30 @@ def _media(media: Media) -> Object | None:
     """Return the part of an attachment; None: there is nothing to show, or no place for it."""
     data = media.base64
     if media.kind == "image":
-        url = media.url if data is None else f"data:{media.mime or 'image/png'};base64,{data}"
-        if url is None:
-            return None
-        image: Object = {"url": url}
-        if isinstance(detail := media.part.get("detail"), str):
-            image["detail"] = detail
-        return {"type": "image_url", "image_url": image}
+        return _image(media)
     if media.kind == "audio" and data is not None:
         audio: Object = {"data": data, "format": media.word or "wav"}
         return {"type": "input_audio", "input_audio": audio}
-    if media.kind == "document":
-        if (text := media.text) is not None:
-            return {"type": "text", "text": text or media.words}
-        if media.file is not None:
-            return {"type": "file", "file": {"file_id": media.file}}
-        if data is not None:
-            address = f"data:{media.mime or 'application/octet-stream'};base64,{data}"
-            return {"type": "file", "file": {"file_data": address}}
-    return None
+    return _file(media) if media.kind == "document" else None
+
+
+def _image(media: Media) -> Object | None:
+    data = media.base64
+    url = media.url if data is None else f"data:{media.mime or 'image/png'};base64,{data}"
+    if url is None:
+        return None
+    image: Object = {"url": url}
+    if isinstance(detail := media.part.get("detail"), str):
+        image["detail"] = detail
+    return {"type": "image_url", "image_url": image}
+
+
+def _file(media: Media) -> Object | None:
+    if (text := media.text) is not None:
+        return {"type": "text", "text": text or media.words}
+    if media.file is not None:
+        return {"type": "file", "file": {"file_id": media.file}}
+    if media.base64 is None:
+        return None
+    address = f"data:{media.mime or 'application/octet-stream'};base64,{media.base64}"
+    return {"type": "file", "file": {"file_data": address}}
