@@ -203,6 +203,8 @@ class Transcript(NamedTuple):
     """The session's id in the source; made safe by the writer."""
     streams: tuple[Stream, ...]
     """Its files, the main one first."""
+    title: str | None = None
+    """The title that something beside the source has for it; one in the source goes before."""
 
 
 class Adapter(Protocol):

@@ -14,12 +14,15 @@ import hashlib
 import os
 import re
 import stat
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from agentmem_cli.errors import AgentMemError, ConflictError
 from agentmem_cli.limits import CHUNK_BYTES
 from agentmem_cli.operations.imports.adapter import Line
+from agentmem_cli.operations.imports.documents import DOCUMENT_BYTES_MAX, Elements, spread
 from agentmem_cli.operations.imports.mending import DEPTH_MAX, Place, depth, mend
+from agentmem_cli.operations.imports.packed import MAGIC, Unpacked
 from agentmem_cli.session.codec import loads, loads_fast
 
 if TYPE_CHECKING:
@@ -30,6 +33,11 @@ if TYPE_CHECKING:
 
     from agentmem_cli.operations.imports.adapter import Tally
     from agentmem_cli.session.codec import Object
+
+_BLANK: Final = b" \t\r\n"
+
+_ARRAY = re.compile(rb"[ \t\r\n]*\[[ \t\r\n]*\{")
+"""How an array of records begins; an array of anything else is a line that cannot be used."""
 
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -151,7 +159,30 @@ def read_lines(
     Yields:
         One a record. Numbers are exact, but for the spelling of floats.
     """
-    decoded, mark, exact = _as_utf8(chunks)
+    packed: list[Unpacked] = []
+    decoded, mark, exact = _as_utf8(chunks, packed)
+    first = next(decoded, b"")
+    decoded = _chained(first, decoded)
+    if _ARRAY.match(first) is not None:
+        yield from _read_array(decoded, mark, accepts, tally, exact=exact)
+    elif spread(first.lstrip(_BLANK).partition(b"\n")[0]):
+        yield from _read_object(decoded, mark, accepts, tally, exact=exact)
+    else:
+        yield from _read_each(decoded, mark, accepts, tally, exact=exact)
+    for each in packed:
+        if each.why is not None:
+            tally.flaw(max(1, tally.lines), None, each.why, lost=True)
+
+
+def _read_each(
+    decoded: Iterable[bytes],
+    mark: int,
+    accepts: Callable[[Object], bool],
+    tally: Tally,
+    *,
+    exact: bool,
+) -> Iterator[Line]:
+    """Yield the records of JSON lines."""
     offset = mark
     for number, (piece, ended) in enumerate(_pieces(decoded), 1):
         tally.lines = number
@@ -165,6 +196,60 @@ def read_lines(
                 tally.records += 1
                 yield Line(number, mended, offset if exact else None)
         offset += len(piece) + 1
+
+
+def _read_array(
+    decoded: Iterable[bytes],
+    mark: int,
+    accepts: Callable[[Object], bool],
+    tally: Tally,
+    *,
+    exact: bool,
+) -> Iterator[Line]:
+    """Yield the elements of an array, or of several, as records."""
+    elements = Elements()
+    for number, at, piece, ended in elements.cut(decoded):
+        offset = mark + at
+        tally.lines = number
+        value = _whole(piece) if piece else {"messages": []}
+        if value is not None:
+            tally.records += 1
+            yield Line(number, value, offset if exact else None)
+            continue
+        place = Place(number, offset, ended=ended, exact=exact)
+        for mended in mend(piece, place, accepts, tally):
+            tally.records += 1
+            yield Line(number, mended, offset if exact else None)
+    tally.lines = elements.lines
+
+
+def _read_object(
+    decoded: Iterator[bytes],
+    mark: int,
+    accepts: Callable[[Object], bool],
+    tally: Tally,
+    *,
+    exact: bool,
+) -> Iterator[Line]:
+    """Yield an object that is spread over several lines; if it is none, what each line is."""
+    held: list[bytes] = []
+    size = 0
+    for chunk in decoded:
+        held.append(chunk)
+        size += len(chunk)
+        if size > DOCUMENT_BYTES_MAX:
+            break
+    else:
+        whole = b"".join(held)
+        value = _whole(whole)
+        if value is not None:
+            tally.records += 1
+            tally.lines = len(whole.rstrip().split(b"\n"))
+            yield Line(1, value, mark if exact else None)
+            return
+        held = [whole]
+    again = chain(held, decoded)
+    yield from _read_each(again, mark, accepts, tally, exact=exact)
 
 
 def _whole(piece: bytes) -> Object | None:
@@ -211,8 +296,8 @@ def _pieces(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
         yield rest, False
 
 
-def _as_utf8(chunks: Iterable[bytes]) -> tuple[Iterator[bytes], int, bool]:
-    """Look at the first bytes and return UTF-8.
+def _as_utf8(chunks: Iterable[bytes], packed: list[Unpacked]) -> tuple[Iterator[bytes], int, bool]:
+    """Look at the first bytes and return UTF-8, unpacked; who unpacks is added to *packed*.
 
     Returns:
         The bytes without a mark, the mark's length, and whether an offset in
@@ -220,6 +305,10 @@ def _as_utf8(chunks: Iterable[bytes]) -> tuple[Iterator[bytes], int, bool]:
     """
     source = iter(chunks)
     first = next(source, b"")
+    if first.startswith(MAGIC):
+        packed.append(Unpacked(_chained(first, source)))
+        decoded, mark_bytes, _ = _as_utf8(packed[-1], [])
+        return decoded, mark_bytes, False
     for mark, encoding in _MARKS:
         if first.startswith(mark):
             first = first[len(mark) :]

@@ -223,7 +223,9 @@ def _import(transcript: Transcript, store: DirStore, path: Path, options: Option
         def place_of(session: str, raw: str) -> int | None:
             return place_in(path.parent / session, raw)
 
-        wishes = Wishes(options.keep_source, options.now_ms, options.progress, place_of)
+        wishes = Wishes(
+            options.keep_source, options.now_ms, options.progress, place_of, transcript.title
+        )
         importing = Importing(sources, Target(store, batch, folds), wishes)
         importing.run()
         if not importing.counts.messages:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from agentmem_cli.errors import Unrecognised, UsageError
 from agentmem_cli.operations.imports.adapter import Tally
 from agentmem_cli.operations.imports.claude import ClaudeAdapter
+from agentmem_cli.operations.imports.codex import CodexAdapter
 from agentmem_cli.operations.imports.foreign import ForeignFile, read_lines
 from agentmem_cli.operations.imports.pi import PiAdapter
 from agentmem_cli.operations.imports.report import plural
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from agentmem_cli.operations.imports.adapter import Adapter
     from agentmem_cli.session.codec import Object
 
-ADAPTERS: Final[tuple[Adapter, ...]] = (PiAdapter(), ClaudeAdapter())
+ADAPTERS: Final[tuple[Adapter, ...]] = (PiAdapter(), ClaudeAdapter(), CodexAdapter())
 """Every format that can be imported. Where two are equally sure, the first one has it."""
 
 HEAD_RECORDS: Final = 64

@@ -51,6 +51,8 @@ class Wishes(NamedTuple):
     """Called with the bytes read so far and the bytes there are."""
     place_of: Callable[[str, str], int | None]
     """Finds, by a session's name and a foreign id, the ``n`` behind that record."""
+    title: str | None = None
+    """The title that something beside the source has; one that is known goes before."""
 
 
 class Counts:
@@ -91,10 +93,23 @@ class Importing:
         begins = [getattr(source.stream, "begins", None) for source in self._sources]
         for index, timed in merged(streams, begins):
             self._take(self._sources[index], timed)
+        self._give_title()
         self.out.finish()
         for source in self._sources:
             self._finish(source)
         self._write_meta()
+
+    def _give_title(self) -> None:
+        """Save the title that stands beside the source, where it has none of its own."""
+        title = self._wishes.title
+        main = self.out.logs.get(self.out.log_name(MAIN))
+        if title is None or main is None or main.updated is None:
+            return
+        if not self._facts.has_title and not (main.fold and TITLE in main.fold.saved):
+            self.out.set_value(main, main.updated, TITLE, title)
+            self._facts.keep(Kept(0, None, TITLE, title), MAIN)
+            self.counts.new += 1
+            self.counts.values += 1
 
     def _items(self, source: SourceIn) -> Iterator[Timed]:
         # Why a generator: the place for a source's bytes is opened when it is begun.
@@ -263,6 +278,11 @@ class _Facts:
     def __init__(self) -> None:
         self._values: dict[str, str] = {}
         self._first_text: str | None = None
+
+    @property
+    def has_title(self) -> bool:
+        """Whether the source said a title that is new."""
+        return TITLE in self._values
 
     def look(self, item: Item, agent: str) -> None:
         """Pick up the first text that the user wrote."""
