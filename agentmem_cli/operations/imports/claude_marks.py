@@ -29,24 +29,26 @@ class Fork:
         self._parent: str | None = None
         self._lines = 0
         self._first = 1
-        self._over = session is None
+        self.over = session is None
+        """Whether nothing more can be told."""
 
     def sees(self, value: Object) -> bool:
         """Look at a record; return whether it is the first of the fork's own."""
         session = value.get("sessionId")
-        if self._over or not isinstance(session, str):
+        if not isinstance(session, str):
             return False
         if session == self._session:
-            return self._parent is not None
+            self.over = self._parent is None
+            return not self.over
         self._parent = session
         self._lines += 1
         return False
 
     def told(self, count: int, raw: str, agent: str) -> list[Item]:
         """Return what is to be told: after *count* messages, the last one of the id *raw*."""
-        if self._over or self._parent is None:
+        if self.over or self._parent is None:
             return []
-        self._over = True
+        self.over = True
         session = session_name(KIND, self._parent)
         fork: Object = {
             "from": self._parent,

@@ -241,11 +241,11 @@ def written_by(value: Object, blocks: list[JSON]) -> Author | None:
 
     Args:
         value: The line.
-        blocks: Its content.
+        blocks: Its content; none where it holds results.
     """
     if value.get("isCompactSummary") is True:
         return Author.plugin(KIND, title="compact-summary")
-    if any(isinstance(block, dict) and block.get("type") == "tool_result" for block in blocks):
+    if not blocks:
         return None
     if value.get("isMeta") is True:
         return Author.plugin(KIND, title="meta")

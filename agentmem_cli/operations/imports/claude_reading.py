@@ -43,6 +43,9 @@ WAIT_MESSAGES: Final = 16
 WAIT_BYTES: Final = 8 << 20
 """Bytes of the source after which it is, too: what waits is held in memory."""
 
+WAIT_MESSAGES_MAX: Final = 1_000
+"""User and reply lines after which it is complete even if no other one of its agent follows."""
+
 WAIT_BYTES_MAX: Final = 2 * WAIT_BYTES
 """Bytes after which a reply is complete even if no other one follows."""
 
@@ -120,30 +123,36 @@ class Reading:
         queue = self._queue
         for line in lines:
             self._line(line)
-            while queue and self._is_complete(queue[0], line.byte):
-                yield self._closed(queue.popleft(), ended=False)
+            while queue:
+                item = queue[0]
+                if isinstance(item, Reply):
+                    if not self._is_complete(item, line.byte):
+                        break
+                    item = self._closed(item, ended=False)
+                queue.popleft()
+                yield item
         self._forked()
         while queue:
-            yield self._closed(queue.popleft(), ended=True)
+            item = queue.popleft()
+            yield self._closed(item, ended=True) if isinstance(item, Reply) else item
 
-    def _is_complete(self, item: Item | Reply, byte: int | None) -> bool:
-        if not isinstance(item, Reply) or item.id is None:
+    def _is_complete(self, reply: Reply, byte: int | None) -> bool:
+        """Whether no more lines of *reply* are waited for."""
+        if reply.id is None or self._count - reply.last_count > WAIT_MESSAGES_MAX:
             return True
-        behind = 0 if byte is None else byte - item.last_byte
-        if self._newest.get(item.agent) is item:
+        behind = 0 if byte is None else byte - reply.last_byte
+        if self._newest.get(reply.agent) is reply:
             return behind > WAIT_BYTES_MAX
-        return self._count - item.last_count > WAIT_MESSAGES or behind > WAIT_BYTES
+        return self._count - reply.last_count > WAIT_MESSAGES or behind > WAIT_BYTES
 
-    def _closed(self, item: Item | Reply, *, ended: bool) -> Item:
-        if not isinstance(item, Reply):
-            return item
-        if item.id is not None:
-            key = (item.agent, item.id)
-            if self._open.get(key) is item:
+    def _closed(self, reply: Reply, *, ended: bool) -> Said:
+        if reply.id is not None:
+            key = (reply.agent, reply.id)
+            if self._open.get(key) is reply:
                 del self._open[key]
             self._done.add(key)
-            self._done_blocks.update(item.keys)
-        return item.said(open_=ended and item.id is not None)
+            self._done_blocks.update(reply.keys)
+        return reply.said(open_=ended and reply.id is not None)
 
     def _line(self, line: Line) -> None:
         value = line.value
@@ -200,19 +209,18 @@ class Reading:
         """Take what a record of the tree tells by standing where it does."""
         value = line.value
         if agent == self._own.agent:
-            if self._fork.sees(value):
+            if not self._fork.over and self._fork.sees(value):
                 self._forked()
-            cwd = value.get("cwd")
-            if not self._cwd_told and isinstance(cwd, str) and cwd:
+            if not self._cwd_told and (cwd := _text(value, "cwd")):
                 self._cwd_told = True
                 self._put(Kept(line.number, time, CWD, cwd, _text(value, "uuid"), agent))
-        uuid = _text(value, "uuid")
         told = self._tree.add(value, agent, mark)
         # Why not at a beginning: an agent's first record can hang on its parent's.
         if told is not None and (self._count or not self._own.is_child):
-            self._put(Noted(line.number, time, told[0], told[1], uuid, agent))
-        for item in self._titles.leaf(uuid, agent):
-            self._put(item)
+            raw = _text(value, "uuid")
+            self._put(Noted(line.number, time, told[0], told[1], raw, agent))
+        if self._titles.waits:
+            self._queue.extend(self._titles.leaf(_text(value, "uuid"), agent))
 
     def _put(self, item: Item) -> None:
         self._queue.append(item)
@@ -228,15 +236,15 @@ class Reading:
             self._tally.leave("user/again")
             return
         agent = self._agent(value)
-        author = written_by(value, blocks)
         is_result = any(
             isinstance(block, dict) and block.get("type") == "tool_result" for block in blocks
         )
+        author = written_by(value, [] if is_result else blocks)
         is_prompt = author is None and not is_result
         if is_prompt and (self._own.is_child or agent != self._own.agent):
             author = Author.agent(MAIN)
         self._stand(line, time, agent, PROMPT if is_prompt else None)
-        calls = self._calls.setdefault(agent, Calls())
+        calls = self._calls_of(agent)
         parts: list[JSON] = []
         for block in blocks:
             if isinstance(block, dict) and block.get("type") == "tool_result":
@@ -244,7 +252,7 @@ class Reading:
             else:
                 parts.append(block_part(block))
         spoken: Object = {"role": "user", "content": parts}
-        if isinstance(message, dict):
+        if isinstance(message, dict) and not message.keys() <= _MESSAGE:
             spoken.update(rest(message, _MESSAGE))
         attached: tuple[tuple[Object, Path], ...] = ()
         if is_result:
@@ -277,6 +285,12 @@ class Reading:
                 attached.append((document, path))
         return tuple(attached)
 
+    def _calls_of(self, agent: str) -> Calls:
+        calls = self._calls.get(agent)
+        if calls is None:
+            calls = self._calls[agent] = Calls()
+        return calls
+
     def _spawned(self, line: Line, time: int | None, agent: str, spawned: str, call: JSON) -> None:
         if spawned not in self._linked_agents:
             self._linked_agents.add(spawned)
@@ -298,7 +312,7 @@ class Reading:
         if reply is None:
             reply = Reply(line, time, agent, id_)
             reply.known = key in self._done
-        reply.add(line, self._calls.setdefault(agent, Calls()), self._done_blocks)
+        reply.add(line, self._calls_of(agent), self._done_blocks)
         if is_new and reply.known and not reply.parts:
             self._tally.leave("assistant/again")
             return

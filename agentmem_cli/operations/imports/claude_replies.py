@@ -106,7 +106,7 @@ class Reply:
             self._extra["stop_sequence"] = message["stop_sequence"]
         if value.get("isApiErrorMessage") is True:
             self.failed = True
-        if len(message) > len(_OWN) or not message.keys() <= _OWN:
+        if not message.keys() <= _OWN:
             self._extra.update(rest(message, _OWN))
         return self._use(message.get("usage"))
 
@@ -114,12 +114,11 @@ class Reply:
         """Take a line's usage; return whether the output has grown."""
         if not isinstance(usage, dict):
             return False
-        if self._usage is None:
+        if self._usage is None or usage == self._usage:
             self._usage = usage
             return False
         before = self._usage.get("output_tokens")
-        if usage != self._usage:
-            self._usage = largest(self._usage, usage)
+        self._usage = largest(self._usage, usage)
         now = usage.get("output_tokens")
         return isinstance(before, int) and isinstance(now, int) and now > before
 
@@ -183,11 +182,14 @@ def _is_number(value: JSON) -> bool:
 
 def block_key(owner: str | None, block: JSON) -> int:
     """Return a number by which a block of the reply *owner* is known again."""
-    if not isinstance(block, dict):
-        return hash((owner, repr(block)))
-    kind = block.get("type")
-    for key in ("id", "text", "thinking", "data"):
-        value = block.get(key)
-        if isinstance(value, str):
-            return hash((owner, str(kind), value))
+    if type(block) is dict:
+        for key in _TELLING:
+            value = block.get(key)
+            if type(value) is str:
+                content = block.get("content")
+                return hash((owner, key, value, content if type(content) is str else None))
     return hash((owner, repr(block)))
+
+
+_TELLING: Final = ("id", "text", "thinking", "tool_use_id", "data")
+"""Fields of which one tells a block from others."""

@@ -34,6 +34,8 @@ class Titles:
         self._told: dict[str, str] = {}
         self._waiting: dict[str, tuple[int, str]] = {}
         self._headed = False
+        self.waits = True
+        """Whether `leaf` is to be called."""
 
     def items(
         self, line: Line, kind: str, time: int | None, agent: str, knows: Callable[[str], bool]
@@ -48,6 +50,7 @@ class Titles:
         leaf = line.value.get("leafUuid")
         if kind == "summary" and isinstance(leaf, str) and not knows(leaf):
             self._waiting[leaf] = (line.number, text)
+            self.waits = True
             return found
         return found + self._title(line.number, time, text, rank, agent)
 
@@ -62,6 +65,7 @@ class Titles:
         if self._waiting and uuid in self._waiting:
             number, text = self._waiting.pop(uuid)
             found += self._title(number, None, text, 1, agent)
+        self.waits = bool(self._waiting)
         return found
 
     def _title(self, number: int, time: int | None, text: str, rank: int, agent: str) -> list[Item]:

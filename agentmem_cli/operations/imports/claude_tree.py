@@ -54,7 +54,8 @@ class Tree:
             What is to be told of its place: the kind of an aside and its value.
         """
         uuid = value.get("uuid")
-        if not isinstance(uuid, str) or uuid in self._index:
+        place = len(self._ids)
+        if not isinstance(uuid, str) or self._index.setdefault(uuid, place) != place:
             return None
         last = self._last.get(agent)
         parent = value.get("parentUuid") if "parentUuid" in value else self._id(last)
@@ -62,17 +63,16 @@ class Tree:
         above = -1
         if isinstance(parent, str):
             self._linked = True
-            above = self._index.get(parent, -1)
+            above = -1 if parent == uuid else self._index.get(parent, -1)
             if above < 0:
                 told = ("import.gap", {"parent": parent})
         # Why: what only stands there is no place that somebody went back to.
         if last is not None and above < 0 and (told is not None or mark is None):
             above = last
-        if told is None and mark is not None and last is not None:
+        if told is None and mark is not None and last is not None and above != last:
             told = self._left(last, above, mark)
         if mark is not None or last is None:
-            self._last[agent] = len(self._ids)
-        self._index[uuid] = len(self._ids)
+            self._last[agent] = place
         self._ids.append(uuid)
         self._parents.append(above)
         self._marks.append(mark)

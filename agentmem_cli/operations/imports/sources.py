@@ -7,6 +7,7 @@ import heapq
 import os
 import stat
 import tempfile
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import ConflictError
@@ -23,6 +24,7 @@ from agentmem_cli.operations.imports.maps import (
 )
 
 if TYPE_CHECKING:
+    import hashlib
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
 
 TIMELESS_MAX: Final = 4_096
 """Items that wait for the source's first time; beyond them the file's own time is taken."""
+
+_ASIDE_BYTES: Final = CHUNK_BYTES // 4
+"""Bytes from which hashing them is worth a thread."""
 
 _SPOOL_BYTES: Final = 8 * CHUNK_BYTES
 """Bytes of a new map held in memory; its header, which stands first, is known last."""
@@ -140,12 +145,12 @@ class SourceIn:
     def _teed(self, sink: Sink | None, progress: Callable[[int], None]) -> Iterator[bytes]:
         for chunk in self.file.chunks():
             self._check_prefix(chunk)
-            self._hasher.update(chunk)
-            self.bytes_read += len(chunk)
-            if sink is not None:
-                sink.write(chunk)
-            progress(len(chunk))
-            yield chunk
+            with _aside(self._hasher, chunk):
+                self.bytes_read += len(chunk)
+                if sink is not None:
+                    sink.write(chunk)
+                progress(len(chunk))
+                yield chunk
 
     def _check_prefix(self, chunk: bytes) -> None:
         """See that the bytes read now are those that were compared before."""
@@ -159,6 +164,24 @@ class SourceIn:
         if hasher.hexdigest() != self.old.header.digest:
             msg = f"{self.stream.path}: it was rewritten while it was read"
             raise ConflictError(msg, hint="Run the command again.")
+
+
+@contextmanager
+def _aside(hasher: hashlib.blake2b, chunk: bytes) -> Iterator[None]:
+    """Hash *chunk* while the block runs; a large one on a thread of its own."""
+    if len(chunk) < _ASIDE_BYTES:
+        hasher.update(chunk)
+        yield
+        return
+    import threading
+
+    # Why: hashing lets go of the interpreter, and it is a tenth of an import's time.
+    thread = threading.Thread(target=hasher.update, args=(chunk,), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
 
 
 def _timed(items: Iterable[Item], file_ms: int) -> Iterator[Timed]:
