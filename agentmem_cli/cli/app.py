@@ -36,7 +36,7 @@ SECTIONS: Final[dict[str, dict[str, str]]] = {
     "Change, with the past kept": {
         "new": "agentmem_cli.cli.change:new",
         "append": "agentmem_cli.cli.change:append",
-        "import": "agentmem_cli.cli.change:import_sources",
+        "import": "agentmem_cli.cli.brought:import_sources",
     },
     "Care": {
         "verify": "agentmem_cli.cli.care:verify",

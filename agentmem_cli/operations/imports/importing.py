@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agentmem_cli.errors import AgentMemError, ConflictError, UsageError
+from agentmem_cli.errors import AgentMemError, ConflictError, Unrecognised, UsageError
 from agentmem_cli.operations.imports.adapter import MAIN, Said, Tally
 from agentmem_cli.operations.imports.foreign import ForeignFile, read_lines
 from agentmem_cli.operations.imports.maps import source_name
@@ -174,7 +174,7 @@ def _check_messages(transcript: Transcript) -> None:
         lines += tally.lines
     path = transcript.streams[0].path
     msg = f"{path}: {plural(lines)}, no message recognised (read as {transcript.kind})"
-    raise AgentMemError(msg, hint="Nothing was imported; --from KIND reads it as another kind.")
+    raise Unrecognised(msg, hint="Nothing was imported; --from KIND reads it as another kind.")
 
 
 @contextmanager
