@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from agentmem_cli.operations.imports.adapter import MAIN, Kept, Noted
 from agentmem_cli.operations.imports.claude_messages import KIND
@@ -15,6 +15,38 @@ from agentmem_cli.session.keys import FORKED_FROM
 if TYPE_CHECKING:
     from agentmem_cli.operations.imports.adapter import Item
     from agentmem_cli.session.codec import JSON, Object
+
+_NOTED: Final = {
+    "microcompact_boundary": "import.microcompaction",
+    "api_error": "import.error",
+    "away_summary": "import.away_summary",
+    "informational": "import.informational",
+    "scheduled_task_fire": "import.scheduled_task_fire",
+}
+"""Subtypes of ``system`` records, beside compaction, that become asides: of which kind."""
+
+_TREE_KEYS: Final = frozenset(
+    {
+        "type",
+        "subtype",
+        "uuid",
+        "parentUuid",
+        "logicalParentUuid",
+        "sessionId",
+        "timestamp",
+        "cwd",
+        "version",
+        "gitBranch",
+        "isSidechain",
+        "userType",
+        "isMeta",
+        "slug",
+        "entrypoint",
+        "agentId",
+        "level",
+    }
+)
+"""Fields that every record of the tree has."""
 
 _TASK = re.compile(r"<task-id>([^<]+)</task-id>")
 _TASK_CALL = re.compile(r"<tool-use-id>([^<]+)</tool-use-id>")
@@ -63,7 +95,39 @@ class Fork:
         ]
 
 
-def compaction(value: Object) -> Object:
+class Sides:
+    """The agents whose records stand inside the main file."""
+
+    def __init__(self) -> None:
+        """Know none yet."""
+        self._agents: dict[str, str] = {}
+        self._last = ""
+
+    def agent(self, value: Object) -> str:
+        """Return whose record *value* is: by its id, by its parent's, or a new one's."""
+        named = value.get("agentId")
+        if isinstance(named, str) and named:
+            return named
+        uuid, parent = value.get("uuid"), value.get("parentUuid")
+        side = self._agents.get(parent) if isinstance(parent, str) else None
+        if side is None:
+            begins = isinstance(uuid, str) and (parent is None or not self._last)
+            side = f"side-{str(uuid)[:8]}" if begins else self._last or "side"
+        self._last = side
+        if isinstance(uuid, str):
+            self._agents[uuid] = side
+        return side
+
+
+def system_note(value: Object, subtype: str) -> tuple[str, Object] | None:
+    """Return the aside that a ``system`` record becomes, its kind and its value; None: none."""
+    if subtype == "compact_boundary":
+        return "import.compaction", _compaction(value)
+    kind = _NOTED.get(subtype)
+    return None if kind is None else (kind, rest(value, _TREE_KEYS))
+
+
+def _compaction(value: Object) -> Object:
     """Return what a boundary tells; of the messages that were preserved only their number."""
     told: Object = {}
     metadata = value.get("compactMetadata")

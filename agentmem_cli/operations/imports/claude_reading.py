@@ -10,7 +10,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.operations.imports.adapter import CWD, MAIN, Kept, Noted, Said, any_ms
-from agentmem_cli.operations.imports.claude_marks import Fork, compaction, task_of
+from agentmem_cli.operations.imports.claude_marks import Fork, Sides, system_note, task_of
 from agentmem_cli.operations.imports.claude_messages import (
     KIND,
     Calls,
@@ -49,34 +49,6 @@ WAIT_MESSAGES_MAX: Final = 1_000
 WAIT_BYTES_MAX: Final = 2 * WAIT_BYTES
 """Bytes after which a reply is complete even if no other one follows."""
 
-NOTED: Final = frozenset(
-    {"microcompact_boundary", "api_error", "away_summary", "informational", "scheduled_task_fire"}
-)
-"""Subtypes of ``system`` records that become asides."""
-
-_TREE_KEYS: Final = frozenset(
-    {
-        "type",
-        "subtype",
-        "uuid",
-        "parentUuid",
-        "logicalParentUuid",
-        "sessionId",
-        "timestamp",
-        "cwd",
-        "version",
-        "gitBranch",
-        "isSidechain",
-        "userType",
-        "isMeta",
-        "slug",
-        "entrypoint",
-        "agentId",
-        "level",
-    }
-)
-"""Fields that every record of the tree has."""
-
 _MESSAGE: Final = frozenset({"role", "content", "type"})
 
 
@@ -112,8 +84,7 @@ class Reading:
         self._cwd_told = False
         self._models: dict[str, str] = {}
         self._linked_agents: set[str] = set()
-        self._sides: dict[str, str] = {}
-        self._side = ""
+        self._sides = Sides()
         self._fork = Fork(own.session)
         self._said = 0
         self._last_raw = ""
@@ -192,18 +163,7 @@ class Reading:
         own = self._own
         if own.is_child or value.get("isSidechain") is not True:
             return own.agent
-        named = value.get("agentId")
-        if isinstance(named, str) and named:
-            return named
-        uuid, parent = value.get("uuid"), value.get("parentUuid")
-        side = self._sides.get(parent) if isinstance(parent, str) else None
-        if side is None:
-            begins = isinstance(uuid, str) and (parent is None or not self._side)
-            side = f"side-{str(uuid)[:8]}" if begins else self._side or "side"
-        self._side = side
-        if isinstance(uuid, str):
-            self._sides[uuid] = side
-        return side
+        return self._sides.agent(value)
 
     def _stand(self, line: Line, time: int | None, agent: str, mark: str | None) -> None:
         """Take what a record of the tree tells by standing where it does."""
@@ -348,24 +308,15 @@ class Reading:
         agent = self._agent(value)
         if subtype == "compact_boundary" and value.get("parentUuid") is None:
             logical = value.get("logicalParentUuid")
-            known = self._tree.knows(logical)
-            value = {**value, "parentUuid": logical if known else None}
+            value = {**value, "parentUuid": logical if self._tree.knows(logical) else None}
         self._stand(line._replace(value=value), time, agent, None)
-        raw = _text(value, "uuid")
-        number = line.number
-        content = value.get("content")
-        if subtype == "compact_boundary":
-            told = compaction(value)
-            self._put(Noted(number, time, "import.compaction", told, raw, agent))
-        elif subtype == "local_command" and isinstance(content, str):
+        number, raw, content = line.number, _text(value, "uuid"), value.get("content")
+        if subtype == "local_command" and isinstance(content, str):
             spoken: Object = {"role": "user", "content": [{"type": "text", "text": content}]}
             author = by_text(content) or Author.plugin(KIND, title="local-command")
             self._put(Said(number, time, spoken, author, raw, agent))
-        elif subtype in NOTED:
-            kind = {"api_error": "error", "microcompact_boundary": "microcompaction"}
-            told = rest(value, _TREE_KEYS)
-            name_ = f"import.{kind.get(subtype, subtype)}"
-            self._put(Noted(number, time, name_, told, raw, agent))
+        elif (told := system_note(value, subtype)) is not None:
+            self._put(Noted(number, time, told[0], told[1], raw, agent))
         else:
             self._tally.leave(name)
             return
@@ -433,8 +384,7 @@ class Reading:
 
     def _forked(self) -> None:
         """Tell that this is a fork, once its own records begin (or none follow)."""
-        for item in self._fork.told(self._said, self._last_raw, self._own.agent):
-            self._queue.append(item)
+        self._queue.extend(self._fork.told(self._said, self._last_raw, self._own.agent))
 
 
 def _vendored(model: str) -> str:
