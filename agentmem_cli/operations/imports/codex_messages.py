@@ -46,9 +46,7 @@ class Messages:
         kind, item, turns = step.kind, step.item, self._turns
         raw = item.get("id", item.get("call_id"))
         raw = raw if isinstance(raw, str) else ""
-        if kind == "message":
-            self._say(step, raw)
-        elif kind in CALLS:
+        if kind in CALLS:
             part, call, name = call_part(item, kind, f"line-{step.line}")
             turns.reply(step.line, step.time, [part], raw)
             turns.asked(call)
@@ -57,6 +55,8 @@ class Messages:
             self._answer(step, raw)
         elif kind in REPLIES:
             turns.reply(step.line, step.time, [reply_part(item, kind)], raw)
+        elif kind == "message":
+            self._say(step, raw)
         elif kind in COMPACTIONS:
             turns.beside(Noted(step.line, step.time, "import.compaction", note_of(item, kind), raw))
         elif step.role == "user":

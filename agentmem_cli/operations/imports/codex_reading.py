@@ -47,7 +47,26 @@ _ASIDES: Final = {
     "context_compacted": "import.compaction",
 }
 
-EVENTS: Final = _TURNS | _ASIDES.keys() | _SPOKEN.keys() | {"token_count", "agent_reasoning"}
+_COUNTED: Final = frozenset(
+    {
+        "token_count",
+        "agent_reasoning",
+        "agent_reasoning_raw_content",
+        "agent_reasoning_section_break",
+        "exec_command_begin",
+        "exec_command_end",
+        "mcp_tool_call_begin",
+        "mcp_tool_call_end",
+        "patch_apply_begin",
+        "patch_apply_end",
+        "web_search_begin",
+        "web_search_end",
+        "turn_diff",
+    }
+)
+"""Events that only tell how what stands in response items came about."""
+
+EVENTS: Final = _TURNS | _ASIDES.keys() | _SPOKEN.keys() | _COUNTED
 """Events that are known by name; the others are counted by theirs."""
 
 
@@ -65,6 +84,13 @@ class Reading:
         self._held: list[Item] = []
         self._model: str | None = None
         self._compacted = False
+        self._takes = {
+            "response_item": self._response,
+            "event_msg": self._event,
+            "session_meta": self._meta,
+            "turn_context": self._context,
+            "compacted": self._compaction,
+        }
 
     def items(self, lines: Iterable[Line]) -> Iterator[Item]:
         """Yield what the records are."""
@@ -78,8 +104,9 @@ class Reading:
                 yield from found
                 found.clear()
         waits = self._doubles.waits
-        self._use(self._doubles.end(), open_=waits)
-        self._turns.flush(open_=True)
+        self._end_turn(open_=True)
+        if waits:
+            _reopen(found)
         self._release(None)
         yield from found
 
@@ -90,21 +117,18 @@ class Reading:
         if type(item) is not dict:
             self._flat(line, kind)
             return
+        if kind == "event_msg" and not self._held and item.get("type") in _COUNTED:
+            # Why first: every second line of a rollout is one of these.
+            self._count(item)
+            return
         time = any_ms(value.get("timestamp"))
         if self._held and kind != "session_meta":
             self._release(time)
-        if kind == "response_item" or (kind is None and kind_of(item) in ITEMS):
-            self._response(line, time, item)
-        elif kind == "event_msg" or (kind is None and item.get("type") in EVENTS):
-            self._event(line, time, item)
-        elif kind == "session_meta":
-            self._meta(line, time, item)
-        elif kind == "turn_context":
-            self._context(line, time, item)
-        elif kind == "compacted":
-            self._compaction(line, time, item)
-        else:
+        take = self._takes.get(kind if isinstance(kind, str) else _told(item))
+        if take is None:
             self._tally.leave(kind if isinstance(kind, str) else "?")
+        else:
+            take(line, time, item)
 
     def _flat(self, line: Line, kind: JSON) -> None:
         """Take a line without a payload: old rollouts have nothing else."""
@@ -180,7 +204,9 @@ class Reading:
         elif kind in REPLIES or kind in OUTPUTS:
             if self._doubles.waits:
                 self._use(self._doubles.answered())
-            self._feed(step)
+                self._feed(step)
+            else:
+                self._messages.take(step)
         elif kind in COMPACTIONS or kind == "agent_message":
             self._feed(step)
         else:
@@ -207,9 +233,10 @@ class Reading:
         kind = item.get("type")
         kind = kind if isinstance(kind, str) else "?"
         name = f"event_msg/{kind}"
+        if kind in _COUNTED:
+            self._count(item)
+            return
         self._tally.types[name] += 1
-        if kind == "token_count":
-            self._count_tokens(item)
         if kind in _SPOKEN:
             step = Step(line.number, time, kind, item)
             text = item.get("message")
@@ -243,15 +270,18 @@ class Reading:
             self._beside(Noted(line.number, time, aside, note_of(item, kind)))
         return aside is not None
 
-    def _count_tokens(self, item: Object) -> None:
-        info = item.get("info")
-        usage = info.get("last_token_usage") if isinstance(info, dict) else None
-        if isinstance(usage, dict):
-            self._turns.used(usage)
+    def _count(self, item: Object) -> None:
+        """Count an event that nothing is made of; the tokens it tells are the reply's."""
+        kind = item["type"]
+        self._tally.leave(f"event_msg/{kind}")
+        if kind == "token_count" and isinstance(info := item.get("info"), dict):
+            usage = info.get("last_token_usage")
+            if isinstance(usage, dict):
+                self._turns.used(usage)
 
-    def _end_turn(self) -> None:
+    def _end_turn(self, *, open_: bool = False) -> None:
         self._use(self._doubles.end())
-        self._turns.flush()
+        self._turns.flush(open_=open_)
 
     def _beside(self, item: Item) -> None:
         if self._doubles.waits:
@@ -269,20 +299,29 @@ class Reading:
             self._tally.left[f"{name}/{dropped.kind}"] += 1
         self._doubles.dropped.clear()
 
-    def _use(self, steps: list[Step], *, open_: bool = False) -> None:
+    def _use(self, steps: list[Step]) -> None:
         for step in steps:
-            before = len(self._turns.found)
             if step.carried is not None:
                 self._turns.beside(step.carried)
             else:
                 self._messages.take(step)
-            if open_:
-                _reopen(self._turns.found, before)
 
 
-def _reopen(found: list[Item], start: int) -> None:
-    """What came behind an event that may yet turn out to be a double can still change."""
-    for index in range(start, len(found)):
-        item = found[index]
+def _told(item: Object) -> str:
+    """Return the type of a line that has none, by what its payload is."""
+    if item.get("type") in EVENTS and "recipient" not in item:
+        return "event_msg"
+    if kind_of(item) in ITEMS:
+        return "response_item"
+    if "cwd" in item and "id" in item:
+        return "session_meta"
+    if "model" in item and "cwd" in item:
+        return "turn_context"
+    return "compacted" if "replacement_history" in item else ""
+
+
+def _reopen(found: list[Item]) -> None:
+    """What stands behind an event that may yet turn out to be a double can still change."""
+    for index, item in enumerate(found):
         if isinstance(item, Said):
             found[index] = item._replace(open=True)

@@ -9,6 +9,7 @@ from agentmem_cli.operations.imports.adapter import Tally
 from agentmem_cli.operations.imports.claude import ClaudeAdapter
 from agentmem_cli.operations.imports.codex import CodexAdapter
 from agentmem_cli.operations.imports.foreign import ForeignFile, read_lines
+from agentmem_cli.operations.imports.openai import OpenAIMessagesAdapter
 from agentmem_cli.operations.imports.pi import PiAdapter
 from agentmem_cli.operations.imports.report import plural
 
@@ -18,7 +19,12 @@ if TYPE_CHECKING:
     from agentmem_cli.operations.imports.adapter import Adapter
     from agentmem_cli.session.codec import Object
 
-ADAPTERS: Final[tuple[Adapter, ...]] = (PiAdapter(), ClaudeAdapter(), CodexAdapter())
+ADAPTERS: Final[tuple[Adapter, ...]] = (
+    PiAdapter(),
+    ClaudeAdapter(),
+    CodexAdapter(),
+    OpenAIMessagesAdapter(),
+)
 """Every format that can be imported. Where two are equally sure, the first one has it."""
 
 HEAD_RECORDS: Final = 64
