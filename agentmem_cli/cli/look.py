@@ -26,6 +26,7 @@ from agentmem_cli.limits import LIST_ROWS
 
 if TYPE_CHECKING:
     from agentmem_cli.cli.shown import Opened
+    from agentmem_cli.operations.projects import Project
 
 LastOption = Annotated[
     int | None,
@@ -53,6 +54,17 @@ def list_sessions(
         str | None,
         typer.Option("--agent", metavar="ID", help="Only sessions with an agent of this id."),
     ] = None,
+    project: Annotated[
+        str | None,
+        typer.Option(
+            "--project",
+            metavar="FOLDER",
+            help="Only sessions that worked in this folder or below it, or in one of this name.",
+        ),
+    ] = None,
+    tree: Annotated[
+        bool, typer.Option("--tree", help="List the agents of each session under it.")
+    ] = False,
     sort: Annotated[
         str,
         typer.Option(
@@ -92,14 +104,33 @@ def list_sessions(
         larger=larger,
         older=older,
     )
+    place = _project(project)
     everything = list(rows(str(settings.root)))
-    found = ordered(matching(everything, wanted, agent), sort)
+    found = ordered(matching(everything, wanted, agent, place), sort)
     most = limit if limit is not None else (0 if json else LIST_ROWS)
     shown = found[:most] if most else found
     if json:
-        print_json(settings, shown)
+        print_json(settings, shown, tree=tree)
     else:
-        print_table(settings, shown, fitting=len(found), everything=len(everything))
+        print_table(
+            settings,
+            shown,
+            fitting=len(found),
+            everything=len(everything),
+            tree=tree,
+            project=place is not None,
+        )
+
+
+def _project(words: str | None) -> Project | None:
+    if words is None:
+        return None
+    from agentmem_cli.operations.projects import Project
+
+    if not words:
+        msg = "--project is empty"
+        raise UsageError(msg)
+    return Project(words)
 
 
 def show(

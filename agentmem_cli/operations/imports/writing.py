@@ -278,6 +278,7 @@ class _Facts:
     def __init__(self) -> None:
         self._values: dict[str, str] = {}
         self._first_text: str | None = None
+        self._fork: Object = {}
 
     @property
     def has_title(self) -> bool:
@@ -285,7 +286,11 @@ class _Facts:
         return TITLE in self._values
 
     def look(self, item: Item, agent: str) -> None:
-        """Pick up the first text that the user wrote."""
+        """Pick up the first text that the user wrote, and how much a fork copied."""
+        if isinstance(item, Noted) and item.kind == "import.fork" and agent == MAIN:
+            at = item.value.get("messages", item.value.get("at"))
+            if type(at) is int:
+                self._fork["at"] = at
         if self._first_text is not None or agent != MAIN or not isinstance(item, Said):
             return
         if item.message.get("role") == "user" and item.author is None:
@@ -294,8 +299,12 @@ class _Facts:
 
     def keep(self, item: Item, agent: str) -> None:
         """Pick up a saved value that is new."""
-        if isinstance(item, Kept) and agent == MAIN and isinstance(item.value, str):
+        if not isinstance(item, Kept) or agent != MAIN:
+            return
+        if isinstance(item.value, str):
             self._values[item.key] = item.value
+        elif item.key == FORKED_FROM and isinstance(item.value, dict):
+            self._fork["session"] = item.value.get("session")
 
     def meta(self, old: SessionMeta | None, kind: str, main: LogOut | None) -> SessionMeta:
         """Return the session's meta; what stands in *old* stays unless the source says it anew."""
@@ -309,6 +318,8 @@ class _Facts:
         cwd = self._values.get(CWD) or known.get(CWD)
         if cwd is not None:
             listed["cwd"] = cwd
+        if "session" in self._fork:
+            listed["forked_from"] = {**self._fork}
         return base._replace(
             title=title,
             model=self._values.get(MODEL) or known.get(MODEL) or base.model,
