@@ -16,6 +16,7 @@ from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.operations.imports.adapter import MAIN, any_ms
+from agentmem_cli.operations.imports.sources import ATTACHED_BYTES_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -260,7 +261,8 @@ class Outputs:
             outside = False
             path = _plain_file(folder, inside)
             if path is not None:
-                return path, ""
+                large = path.stat().st_size > ATTACHED_BYTES_MAX
+                return (None, "large") if large else (path, "")
         return None, "outside" if outside else "missing"
 
 

@@ -43,8 +43,14 @@ def long_output(
         document["path"] = told
         document["lost"] = why
     content.append(document)
-    words = {"missing": "is missing", "outside": "stands outside of the session's own folder"}
-    return document, path, f"the output in {told} {words.get(why, why)}"
+    return document, path, f"the output in {told} {_WHY.get(why, why)}"
+
+
+_WHY: Final = {
+    "missing": "is missing",
+    "outside": "stands outside of the session's own folder",
+    "large": "is too large",
+}
 
 
 def _saved_to(content: JSON) -> str | None:
