@@ -164,7 +164,7 @@ class Doubles:
                 return []
             self._turn_to("user" if step.role == "assistant" else "assistant")
             self._pending += step.event
-        if not self._pending:
+        if not self._queue and not self._pending:
             return [step]
         self._queue.append(step)
         if len(self._queue) > LOOKAHEAD:
