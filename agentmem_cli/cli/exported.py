@@ -109,7 +109,7 @@ def _export_messages(
     """Write an agent's messages; *wanted* is the shape, the agent and the place."""
     from agentmem_cli.cli.look import open_place
     from agentmem_cli.cli.shown import warn_of
-    from agentmem_cli.operations.export import as_array, messages
+    from agentmem_cli.operations.export import as_array, kind_of, messages
     from agentmem_cli.operations.exports.turns import Left
     from agentmem_cli.operations.travel import view_agent
 
@@ -118,7 +118,9 @@ def _export_messages(
     fold = view_agent(opened.store, opened.agent, opened.place)
     left = Left()
     counted: list[int] = []
-    data = as_array(messages(fold.conversation.entries, shape, left), counted)
+    kind = kind_of(opened.store, opened.agent)
+    found = messages(fold.conversation.entries, shape, left, kind=kind)
+    data = as_array(found, counted)
     size = _write(settings, data, target, force=force)
     warn_of(opened.id, opened.agent, fold.damages)
     _tell_left(opened.id, left)

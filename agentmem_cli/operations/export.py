@@ -9,13 +9,15 @@ from agentmem_cli.errors import DamageError, NotFoundError
 from agentmem_cli.limits import CHUNK_BYTES
 from agentmem_cli.operations.exports.anthropic import anthropic
 from agentmem_cli.operations.exports.openai import openai
+from agentmem_cli.operations.exports.openai_back import openai_back
 from agentmem_cli.operations.exports.turns import turns
 from agentmem_cli.operations.imports.adapter import MAIN
 from agentmem_cli.operations.imports.foreign import new_digest
-from agentmem_cli.operations.imports.maps import FOLDER
+from agentmem_cli.operations.imports.maps import FOLDER, MAP_END
 from agentmem_cli.operations.imports.naming import safe_name, safe_path
+from agentmem_cli.operations.imports.openai import KIND as OPENAI_MESSAGES
 from agentmem_cli.operations.imports.sources import find_maps
-from agentmem_cli.session.codec import dumps
+from agentmem_cli.session.codec import dumps, loads_object
 from agentmem_cli.storage.names import check_name
 
 if TYPE_CHECKING:
@@ -35,8 +37,13 @@ SHAPES: Final[dict[str, Callable[[Iterable[Turn], Left], Iterator[Object]]]] = {
 
 _WAITING_BYTES: Final = 256 << 10
 
+_HEADER_BYTES: Final = 64 << 10
+"""More than a map's first line has."""
 
-def messages(entries: Sequence[Entry], shape: str, left: Left) -> Iterator[Object]:
+
+def messages(
+    entries: Sequence[Entry], shape: str, left: Left, *, kind: str | None = None
+) -> Iterator[Object]:
     """Yield the messages of a conversation in a provider's shape.
 
     Calls and results always pair: a result stands behind its call, a call
@@ -47,8 +54,28 @@ def messages(entries: Sequence[Entry], shape: str, left: Left) -> Iterator[Objec
         entries: The conversation's entries.
         shape: A key of `SHAPES`.
         left: Where it is counted what was left out or said in other words.
+        kind: The kind of source that the conversation was imported from, if
+            it was: messages that were OpenAI's become again what they were.
     """
+    if shape == "openai" and kind == OPENAI_MESSAGES:
+        return openai_back(turns(entries, left), left)
     return SHAPES[shape](turns(entries, left), left)
+
+
+def kind_of(store: DirStore, log: str) -> str | None:
+    """Return the kind of source that an agent was imported from; None: it was not."""
+    for name in store.files():
+        if not (name.startswith(FOLDER) and name.endswith(MAP_END)):
+            continue
+        with store.open_file(name) as file:
+            head = file.read_at(0, _HEADER_BYTES).partition(b"\n")[0]
+        try:
+            header = loads_object(head)
+        except ValueError:
+            continue
+        if safe_name(str(header.get("agent"))) == log:
+            return str(header.get("kind"))
+    return None
 
 
 def as_array(found: Iterable[Object], counted: list[int]) -> Iterator[bytes]:

@@ -123,6 +123,8 @@ def _block(part: Object, message: Object, ids: dict[int, str]) -> Object | None:
     if kind == "text":
         text = part.get("text")
         return _text(text) if isinstance(text, str) and not is_blank(text) else None
+    if kind == "refusal" and not is_blank(refusal := part.get("refusal")):
+        return _text(str(refusal))
     if kind == "toolcall":
         return _call(part, ids[id(part)])
     if kind == "reasoning":
@@ -158,6 +160,8 @@ def _call(part: Object, id_: str) -> Object:
     if not _NAME.fullmatch(name):
         name = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:128] or "tool"
     arguments = arguments_of(part)
+    if arguments is None or arguments == "":
+        arguments = {}
     given: Object = arguments if isinstance(arguments, dict) else {"arguments": arguments}
     return {"type": "tool_use", "id": id_, "name": name, "input": given}
 

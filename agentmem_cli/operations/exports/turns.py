@@ -33,6 +33,8 @@ class Answered(NamedTuple):
     """The part of type ``toolcall``."""
     result: Object | None
     """The part of type ``toolresult``; None: nothing answers it."""
+    message: Object | None = None
+    """The message that the result stands in."""
 
 
 class Turn(NamedTuple):
@@ -132,10 +134,10 @@ def _answered(
                 found.append((place, part))
     found.sort(key=lambda each: each[0])
     told: list[Answered] = []
-    opened: tuple[int, list[Object]] = (-1, [])
+    opened: tuple[int, Object] = (-1, {})
     for (entry, at), call in found:
         if opened[0] != entry:
-            opened = (entry, parts_of(entries[entry].message.value))
-        told.append(Answered(call, opened[1][at]))
+            opened = (entry, entries[entry].message.value)
+        told.append(Answered(call, parts_of(opened[1])[at], opened[1]))
     told.extend(Answered(call, None) for call in missing)
     return tuple(told)
