@@ -103,14 +103,16 @@ class Tree:
 
     def top_of(self, rollout: Rollout) -> Rollout:
         """Return the rollout whose session *rollout* is part of: itself, or whose child it is."""
-        seen = {rollout.origin.thread}
-        while self.is_first(rollout):
-            above = self.first_of(rollout.origin.parent)
-            if above is None or above.origin.thread in seen:
+        chain = [rollout]
+        while self.is_first(chain[-1]):
+            above = self.first_of(chain[-1].origin.parent)
+            if above is None:
                 break
-            seen.add(above.origin.thread)
-            rollout = above
-        return rollout
+            if above in chain:
+                # Why: threads that name each other; one of them has to be the first.
+                return min(chain[chain.index(above) :])
+            chain.append(above)
+        return chain[-1]
 
 
 def is_header(value: Object) -> bool:

@@ -78,6 +78,20 @@ def kept(*records: bytes) -> list[tuple[str, JSON]]:
     return [(each.key, each.value) for each in read(*records)[0] if isinstance(each, Kept)]
 
 
+def parts_of(each: Said) -> list[Object]:
+    """The parts of a message."""
+    content = each.message["content"]
+    assert isinstance(content, list)
+    return [part for part in content if isinstance(part, dict)]
+
+
+def result_of(each: Said) -> Object:
+    """The one result that a message is."""
+    (result,) = parts_of(each)
+    assert result["type"] == "toolresult"
+    return result
+
+
 def spoken(*records: bytes) -> list[str]:
     """Who said what: the role's first letter, then the texts; calls and results by their ids."""
     told = []

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agentmem_cli.operations.imports.adapter import CWD
+from agentmem_cli.operations.imports.adapter import CWD, Kept, Noted, Said
 from agentmem_cli.operations.imports.codex import CodexAdapter
 from agentmem_cli.operations.imports.codex_notes import SMALL_BYTES
 from agentmem_cli.session.author import Author
@@ -23,8 +23,10 @@ from tests.unit.imports.codex_building import (
     meta,
     noted,
     output,
+    parts_of,
     prompt,
     read,
+    result_of,
     said,
     spoken,
 )
@@ -35,11 +37,10 @@ if TYPE_CHECKING:
 PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\nno picture").decode()
 
 
-def parts_of(*records: bytes) -> list[JSON]:
+def parts(*records: bytes) -> list[Object]:
+    """The parts of the one message that is made of *records*."""
     (found,) = said(meta(), *records)
-    content = found.message["content"]
-    assert isinstance(content, list)
-    return content
+    return parts_of(found)
 
 
 def test_one_answer_of_the_model_is_one_reply_and_the_results_follow_it() -> None:
@@ -102,9 +103,9 @@ def test_a_prompt_in_one_message_with_what_codex_put_in_is_a_message_of_its_own(
 def test_arguments_are_parsed_where_they_are_json_and_kept_as_text_where_not() -> None:
     texts: list[JSON] = ['{"cmd":["ls"]}', "[1]", '{"cmd": ', "", {"already": "an object"}]
 
-    found = [parts_of(call(1, "c", arguments=text))[0] for text in texts]
+    found = [parts(call(1, "c", arguments=text))[0] for text in texts]
 
-    assert [part["function"] for part in found if isinstance(part, dict)] == [
+    assert [part["function"] for part in found] == [
         {"name": "shell", "arguments": {"cmd": ["ls"]}},
         {"name": "shell", "arguments": [1]},
         {"name": "shell", "arguments": '{"cmd": '},
@@ -114,7 +115,7 @@ def test_arguments_are_parsed_where_they_are_json_and_kept_as_text_where_not() -
 
 
 def test_every_kind_of_call_is_a_call_with_its_own_fields() -> None:
-    found = parts_of(
+    found = parts(
         item(1, "custom_tool_call", call_id="c", name="apply_patch", input="*** B", status="done"),
         item(2, "local_shell_call", call_id="l", action={"type": "exec", "command": ["ls"]}),
         item(3, "tool_search_call", call_id="t", arguments={"query": "x"}, execution="client"),
@@ -157,7 +158,7 @@ def test_every_kind_of_call_is_a_call_with_its_own_fields() -> None:
 def test_what_the_provider_does_by_itself_is_no_call_that_waits() -> None:
     search: Object = {"type": "search", "query": "tides"}
 
-    found = parts_of(
+    found = parts(
         item(1, "web_search_call", status="completed", action=search),
         item(2, "image_generation_call", id="ig", status="completed", result=PIXEL),
         item(3, "image_generation_call", id="ig2", status="failed"),
@@ -189,8 +190,8 @@ def test_results_are_paired_by_id_then_by_order_and_named_by_their_call() -> Non
         output(7, "nobody", "?"),
     )
 
-    results = [each.message["content"] for each in found[1:]]
-    assert [(part["call"], part["name"]) for [part] in results] == [  # type: ignore[misc, index, union-attr]
+    results = [result_of(each) for each in found[1:]]
+    assert [(part["call"], part["name"]) for part in results] == [
         ("c", "three"),
         ("a", "one"),
         ("line-3", "two"),
@@ -203,8 +204,8 @@ def test_two_calls_with_one_id_take_two_results_each_with_its_name() -> None:
         meta(), call(1, "a", "x"), call(2, "a", "y"), output(3, "a", ""), output(4, "a", "")
     )
 
-    results = [each.message["content"] for each in found[1:]]
-    assert [part["name"] for [part] in results] == ["x", "y"]  # type: ignore[misc, index, union-attr]
+    results = [result_of(each) for each in found[1:]]
+    assert [part["name"] for part in results] == ["x", "y"]
 
 
 def test_a_result_without_an_id_does_not_answer_a_call_from_before_a_prompt() -> None:
@@ -228,8 +229,8 @@ def test_outputs_are_texts_images_or_json_and_say_when_they_failed() -> None:
 
     found = [said(meta(), call(1, "c"), output(2, "c", each))[1] for each in outputs]
 
-    results = [each.message["content"][0] for each in found]  # type: ignore[index, call-overload]
-    assert [part["content"] for part in results] == [  # type: ignore[index, call-overload]
+    results = [result_of(each) for each in found]
+    assert [part["content"] for part in results] == [
         [{"type": "text", "text": text}],
         [
             {"type": "text", "text": "see"},
@@ -243,7 +244,7 @@ def test_outputs_are_texts_images_or_json_and_say_when_they_failed() -> None:
         [{"type": "json", "value": {"odd": 1}}],
         [],
     ]
-    assert [part.get("is_error") for part in results] == [  # type: ignore[union-attr]
+    assert [part.get("is_error") for part in results] == [
         None,
         None,
         True,
@@ -253,7 +254,7 @@ def test_outputs_are_texts_images_or_json_and_say_when_they_failed() -> None:
 
 
 def test_reasoning_is_told_and_what_is_sealed_stays_sealed() -> None:
-    found = parts_of(
+    found = parts(
         item(
             1,
             "reasoning",
@@ -280,7 +281,7 @@ def test_an_image_that_is_an_address_stays_one_and_another_beginning_is_kept() -
     urls = ("https://x.test/a.png", f"data:image/jpg;base64,{PIXEL}", "data:,plain")
 
     found = [
-        parts_of(
+        parts(
             item(
                 1,
                 "message",
@@ -321,7 +322,10 @@ def test_usage_is_the_replys_and_told_again_the_last_one_counts() -> None:
         tokens(9),
     )
 
-    assert [getattr(each, "message", {}).get("usage") for each in items][-1] == {"output_tokens": 7}
+    assert [each.message.get("usage") for each in items if isinstance(each, Said)] == [
+        None,
+        {"output_tokens": 7},
+    ]
     assert tally.left["event_msg/token_count"] == 5
 
 
@@ -378,10 +382,10 @@ def test_a_call_of_an_aborted_turn_owes_nothing() -> None:
     replies = [
         each.message.get("stop")
         for each in items
-        if hasattr(each, "message") and each.message["role"] == "assistant"
+        if isinstance(each, Said) and each.message["role"] == "assistant"
     ]
     assert replies == ["aborted", "aborted", None]
-    assert [each.kind for each in items if hasattr(each, "kind")] == ["import.aborted"] * 2
+    assert [each.kind for each in items if isinstance(each, Noted)] == ["import.aborted"] * 2
 
 
 def test_records_that_matter_and_are_no_message_are_asides_in_their_place() -> None:
@@ -461,9 +465,9 @@ def test_an_old_rollout_of_flat_lines_is_read() -> None:
         dumps({"type": "message", "role": "assistant", "content": "So."}),
     )
 
-    told = [each for each in items if hasattr(each, "message")]
+    told = [each for each in items if isinstance(each, Said)]
     assert len(told) == 5
-    assert [each.value for each in items if hasattr(each, "key")] == ["/old"]
+    assert [each.value for each in items if isinstance(each, Kept)] == ["/old"]
     assert tally.left == {"state": 1}
     assert CodexAdapter().recognises(flat) == 2
 
@@ -520,7 +524,7 @@ def test_unknown_records_are_counted_by_their_names() -> None:
         prompt(6, "Hi"),
     )
 
-    assert len([each for each in items if hasattr(each, "message")]) == 1
+    assert len([each for each in items if isinstance(each, Said)]) == 1
     assert tally.left == {
         "future_x": 1,
         "response_item/future_item": 1,
@@ -536,7 +540,7 @@ def test_unknown_records_are_counted_by_their_names() -> None:
 def test_a_message_of_no_known_shape_costs_its_line_only() -> None:
     items, tally = read(meta(), item(1, "message", role="user", content=7), prompt(2, "Hi"))
 
-    assert [each.line for each in items if hasattr(each, "message")] == [3]
+    assert [each.line for each in items if isinstance(each, Said)] == [3]
     assert [(flaw.line, flaw.lost) for flaw in tally.flaws] == [(2, True)]
 
 
