@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from agentmem_cli.operations.imports.adapter import Tally
-    from agentmem_cli.session.codec import Object
+    from agentmem_cli.session.codec import JSON, Object
 
 _BLANK: Final = b" \t\r\n"
 
@@ -254,6 +254,8 @@ def _read_object(
 
 def _whole(piece: bytes) -> Object | None:
     """Decode a line that is as it should be; None: `mend` has to look at it."""
+    if len(piece) > CHUNK_BYTES:
+        return _large(piece)
     try:
         value = loads(piece) if _has_long_number(piece) else loads_fast(piece)
     except ValueError:
@@ -267,14 +269,37 @@ def _whole(piece: bytes) -> Object | None:
 
 def _has_long_number(piece: bytes) -> bool:
     """Whether an integer beyond 64 bits can be in *piece*; one in a string costs time only."""
-    if len(piece) <= CHUNK_BYTES:
-        found = _LONG_RUN in piece.translate(_DIGITS)
-    else:
-        # Why in windows: a line can be as large as an image, and a copy of it is no help.
-        size = CHUNK_BYTES + len(_LONG_RUN)
-        starts = range(0, len(piece), CHUNK_BYTES)
-        found = any(_LONG_RUN in piece[at : at + size].translate(_DIGITS) for at in starts)
-    return found and _LONG_NUMBER.search(piece) is not None
+    return _LONG_RUN in piece.translate(_DIGITS) and _LONG_NUMBER.search(piece) is not None
+
+
+def _large(piece: bytes) -> Object | None:
+    """Decode a large line, as `_whole` does: few values and long texts, so the values are seen."""
+    try:
+        value = loads_fast(piece)
+        if type(value) is dict and _has_large_float(value):
+            value = loads(piece)
+    except ValueError:
+        return None
+    return value if type(value) is dict and depth(value) <= DEPTH_MAX else None
+
+
+def _has_large_float(value: JSON) -> bool:
+    """Whether a float is in *value* that can have been an integer beyond 64 bits."""
+    todo = [value]
+    while todo:
+        item = todo.pop()
+        kind = type(item)
+        if kind is dict:
+            todo.extend(item.values())  # type: ignore[union-attr]
+        elif kind is list:
+            todo.extend(item)  # type: ignore[arg-type]
+        elif kind is float and abs(item) >= _LARGE:  # type: ignore[arg-type]
+            return True
+    return False
+
+
+_LARGE: Final = 2.0**63
+"""The smallest float that orjson makes of an integer."""
 
 
 def _pieces(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:

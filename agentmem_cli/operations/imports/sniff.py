@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from agentmem_cli.errors import Unrecognised, UsageError
@@ -14,6 +15,7 @@ from agentmem_cli.operations.imports.pi import PiAdapter
 from agentmem_cli.operations.imports.report import plural
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from agentmem_cli.operations.imports.adapter import Adapter
@@ -57,19 +59,11 @@ def choose(path: Path, kind: str | None = None) -> tuple[Adapter, tuple[Object, 
         Unrecognised: The source is empty, or no adapter knows it.
     """
     forced = None if kind is None else _forced(kind)
-    scores = dict.fromkeys(kinds(), 0)
-    head: list[Object] = []
-    tally = Tally()
+    look = _Look(sure=forced is not None)
     with ForeignFile(path) as source:
-        for count, line in enumerate(read_lines(source.chunks(), lambda _: True, tally), 1):
-            if count <= HEAD_RECORDS:
-                head.append(line.value)
-            for adapter in ADAPTERS:
-                scores[adapter.kind] = max(scores[adapter.kind], adapter.recognises(line.value))
-            sure = forced is not None or max(scores.values()) >= _CERTAIN
-            if count >= (HEAD_RECORDS if sure else SEARCH_RECORDS):
-                break
+        look.at(source)
         size = source.size
+    tally, head, scores = look.tally, look.head, look.scores
     if size == 0 or not (tally.records or tally.lost or tally.torn):
         msg = f"{path}: 0 records (the file is {size} bytes long)"
         raise Unrecognised(msg, hint="Nothing was imported.")
@@ -83,6 +77,44 @@ def choose(path: Path, kind: str | None = None) -> tuple[Adapter, tuple[Object, 
         hint = f"Known kinds: {', '.join(kinds())}; --from KIND forces one."
         raise Unrecognised(msg, hint=hint)
     return best, tuple(head)
+
+
+class _Enough(Exception):
+    """The source's beginning has told its kind."""
+
+
+class _Look:
+    """A look at a source's beginning."""
+
+    def __init__(self, *, sure: bool) -> None:
+        self.tally = Tally()
+        self.head: list[Object] = []
+        self.scores = dict.fromkeys(kinds(), 0)
+        self._forced = sure
+        self._sure = False
+
+    def at(self, source: ForeignFile) -> None:
+        with suppress(_Enough):
+            lines = read_lines(self._chunks(source), lambda _: True, self.tally)
+            for count, line in enumerate(lines, 1):
+                self._record(line.value, count)
+                if count >= (HEAD_RECORDS if self._sure else SEARCH_RECORDS):
+                    return
+
+    def _chunks(self, source: ForeignFile) -> Iterator[bytes]:
+        for index, chunk in enumerate(source.chunks()):
+            if index and self._sure:
+                # Why: the line that is cut here can be as large as an image.
+                raise _Enough
+            yield chunk
+
+    def _record(self, value: Object, count: int) -> None:
+        if count <= HEAD_RECORDS:
+            self.head.append(value)
+        scores = self.scores
+        for adapter in ADAPTERS:
+            scores[adapter.kind] = max(scores[adapter.kind], adapter.recognises(value))
+        self._sure = self._forced or max(scores.values()) >= _CERTAIN
 
 
 def _forced(kind: str) -> Adapter:

@@ -173,13 +173,9 @@ class Importing:
         if isinstance(item, Said):
             for part, path in item.attached:
                 self._store_file(part, path)
-            body = dumps(item.message)
-            if b'"image"' in body:
-                del body
-                for part in image_parts(item.message):
-                    self._store_image(part)
-                body = dumps(item.message)
-            return body
+            for part in image_parts(item.message):
+                self._store_image(part)
+            return dumps(item.message)
         if isinstance(item, Noted):
             return item.kind.encode()
         return dumps([item.key, item.value])
