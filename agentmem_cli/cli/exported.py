@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -12,7 +13,7 @@ from agentmem_cli.cli.settings import Settings
 from agentmem_cli.errors import ConflictError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from agentmem_cli.operations.export import Original
     from agentmem_cli.operations.exports.turns import Left
@@ -73,7 +74,9 @@ def export(
     _check(as_, shape, as_of, output, json=json)
     target = None if output == _STANDARD else Path(output)
     if as_ == "original":
-        _export_originals(settings, session, agent, target, force=force, json=json)
+        folder = output.endswith(("/", os.sep)) or (target is not None and target.is_dir())
+        given = (target, folder)
+        _export_originals(settings, session, agent, given, force=force, json=json)
     else:
         wanted = (shape, agent, as_of or "now")
         _export_messages(settings, session, wanted, target, force=force, json=json)
@@ -145,16 +148,23 @@ def _export_originals(
     settings: Settings,
     session: str,
     agent: str | None,
-    target: Path | None,
+    given: tuple[Path | None, bool],
     *,
     force: bool,
     json: bool,
 ) -> None:
+    """Write the sources; *given* is where to, and whether that is a folder."""
     from agentmem_cli.cli.opening import open_to_look
     from agentmem_cli.cli.output import warn
     from agentmem_cli.operations.catalog import choose_agent
-    from agentmem_cli.operations.export import check_kept, kept_bytes, originals
+    from agentmem_cli.operations.export import (
+        check_kept,
+        kept_bytes,
+        originals,
+        target_names,
+    )
 
+    target, below = given
     found, store = open_to_look(settings, session)
     chosen = None if agent is None else choose_agent(store, agent)
     sources = originals(store, chosen)
@@ -169,18 +179,23 @@ def _export_originals(
     if target is None:
         _write(settings, kept_bytes(store, sources[0]), None, force=force)
         return
-    written = _write_all(settings, store, sources, target, force=force)
+    names = target_names(sources) if below or len(sources) > 1 else [""]
+    paths = [target / name for name in names]
+    written = _write_all(settings, store, sources, paths, force=force)
     _tell_written(settings, [{"session": found.id, **each} for each in written], json=json)
 
 
 def _write_all(
-    settings: Settings, store: DirStore, sources: list[Original], target: Path, *, force: bool
+    settings: Settings,
+    store: DirStore,
+    sources: Sequence[Original],
+    paths: Sequence[Path],
+    *,
+    force: bool,
 ) -> list[dict[str, JSON]]:
-    """Write sources: one to the file *target*, or into it where it is a folder; several into it."""
-    from agentmem_cli.operations.export import kept_bytes, target_names
+    """Write each of *sources* to its path."""
+    from agentmem_cli.operations.export import kept_bytes
 
-    below = len(sources) > 1 or target.is_dir()
-    paths = [target / name for name in target_names(sources)] if below else [target]
     if not force:
         # Why before the first: all of them are written, or none.
         for path in paths:

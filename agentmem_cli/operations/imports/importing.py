@@ -11,6 +11,7 @@ from agentmem_cli.operations.imports.foreign import ForeignFile, read_lines
 from agentmem_cli.operations.imports.maps import source_name
 from agentmem_cli.operations.imports.naming import session_name
 from agentmem_cli.operations.imports.places import place_in
+from agentmem_cli.operations.imports.recognised import WITHOUT_IDS, exported_from, moved_from
 from agentmem_cli.operations.imports.report import Report, plural
 from agentmem_cli.operations.imports.sniff import choose
 from agentmem_cli.operations.imports.sources import SourceIn, find_maps
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from agentmem_cli.operations.imports.adapter import Transcript
     from agentmem_cli.operations.imports.maps import OldMap
+    from agentmem_cli.operations.imports.recognised import Exported
     from agentmem_cli.storage.store import Batch, Sink, Store
 
 _AGAIN_MAX: Final = 10_000
@@ -103,6 +105,11 @@ def import_transcript(transcript: Transcript, root: Path, options: Options) -> R
     name = session_name(transcript.kind, transcript.id)
     if options.again:
         name = _free_name(root, name)
+    elif transcript.kind in WITHOUT_IDS and not (root / name).exists():
+        moved = moved_from(transcript, root)
+        if moved is None and (exported := exported_from(path, root)) is not None:
+            return _exported_report(exported, transcript, root)
+        name = moved or name
     store = DirStore.open(root / name)
     _refuse_rewritten(store, path)
     maps = find_maps(store)
@@ -301,6 +308,28 @@ def _known_report(
         bytes=sum(header.size for header in headers),
         kept_source=all(header.kept for header in headers),
         files=tuple(stream.path for stream in transcript.streams),
+    )
+
+
+def _exported_report(exported: Exported, transcript: Transcript, root: Path) -> Report:
+    """Return the report of a source that is what a session was exported as."""
+    source = transcript.streams[0].path
+    return Report(
+        source=source,
+        kind=transcript.kind,
+        session=exported.session,
+        path=root / exported.session,
+        lines=0,
+        messages=exported.messages,
+        asides=0,
+        values=0,
+        agents=1,
+        new=0,
+        edited=0,
+        known=exported.messages,
+        blobs=0,
+        bytes=source.stat().st_size,
+        files=(source,),
     )
 
 
