@@ -130,7 +130,7 @@ def _reply(value: Object, parts: Sequence[Object], left: Left) -> Object:
         kind = part.get("type")
         if kind == "toolcall" and part.get("call_type") == "function_call":
             more["function_call"] = _function(part)
-        elif kind == "toolcall" or _is_other_call(part):
+        elif kind == "toolcall":
             calls.append(_call(part))
         elif kind == "reasoning":
             left.parts["reasoning"] += 1
@@ -154,22 +154,17 @@ def _last_refusal(said: list[JSON]) -> JSON:
     return None
 
 
-def _is_other_call(part: Object) -> bool:
-    """Whether *part* is a call of a kind of its own: its type has taken the place of ours."""
-    return "function" in part and part.get("arguments_as") == "absent"
-
-
 def _call(part: Object) -> Object:
     call: Object = {}
     if part.get("id_as") != "absent":
         call["id"] = part.get("id")
-    kind = part.get("type")
-    if kind != "toolcall":
-        return {**call, "type": kind, **rest(part, _CALL_MARKS)}
-    custom = part.get("call_type") == "custom"
+    kind = part.get("call_type", "function")
     if part.get("type_as") != "absent":
-        call["type"] = "custom" if custom else "function"
-    call["custom" if custom else "function"] = _custom(part) if custom else _function(part)
+        call["type"] = kind
+    if kind == "custom":
+        call["custom"] = _custom(part)
+    elif kind == "function":
+        call["function"] = _function(part)
     return {**call, **rest(part, _CALL_MARKS)}
 
 

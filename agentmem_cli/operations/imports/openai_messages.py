@@ -208,29 +208,28 @@ def _reply(value: Object, asked: Asked) -> Object:
 
 def _call(call: Object, asked: Asked) -> Object:
     """Return an element of ``tool_calls`` as a part."""
-    custom = call.get("type") == "custom"
-    key = "custom" if custom else "function"
+    kind = call.get("type", "function")
+    key = kind if kind in ("function", "custom") and isinstance(kind, str) else ""
     told = call.get(key)
-    if not isinstance(told, dict) or call.get("type", "function") not in ("function", "custom"):
-        # Why: a kind of call of its own; what answers it can still be told by its id.
-        told = {}
-        key = ""
-    name = told.get("name")
-    id_ = call.get("id")
+    known = isinstance(told, dict)
+    told = told if isinstance(told, dict) else {}
+    name, id_ = told.get("name"), call.get("id")
     part: Object = {"type": "toolcall", "id": id_ if isinstance(id_, str) else ""}
     function: Object = {"name": name if isinstance(name, str) else ""}
     part["function"] = function
-    if custom:
+    if known and key == "custom":
         function["arguments"] = {"input": told.get("input")}
-        part["call_type"] = "custom"
         function.update(rest(told, ("name", "input")))
     else:
         part.update(_arguments(told, function))
+    if kind != "function":
+        # Why any: a kind of its own; what answers it can still be told by its id.
+        part["call_type"] = kind
     if not isinstance(id_, str):
         part["id_as"] = "absent"
     if "type" not in call:
         part["type_as"] = "absent"
-    part.update(rest(call, ("id", key, *(() if key == "" else ("type",)))))
+    part.update(rest(call, ("id", "type", key) if known else ("id", "type")))
     asked.add(str(part["id"]), str(function["name"]))
     return part
 
