@@ -102,7 +102,6 @@ class Reading:
                     item = self._closed(item, ended=False)
                 queue.popleft()
                 yield item
-        self._forked()
         while queue:
             item = queue.popleft()
             yield self._closed(item, ended=True) if isinstance(item, Reply) else item
@@ -383,7 +382,7 @@ class Reading:
             self._spawned(line, time, agent, task, call)
 
     def _forked(self) -> None:
-        """Tell that this is a fork, once its own records begin (or none follow)."""
+        """Tell that this is a fork, now that its own records begin."""
         self._queue.extend(self._fork.told(self._said, self._last_raw, self._own.agent))
 
 
