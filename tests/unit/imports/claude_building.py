@@ -21,7 +21,7 @@ OTHER = "0c1a0de0-0000-4000-8000-000000000002"
 CWD_OF = "/home/ada/tides"
 
 
-def record(kind: str, uuid: str, parent: str | None, second: int = 1, **more: JSON) -> bytes:
+def record(kind: str, uuid: str, parent: str | None, second: JSON = 1, **more: JSON) -> bytes:
     value: Object = {
         "parentUuid": parent,
         "isSidechain": False,
@@ -29,18 +29,18 @@ def record(kind: str, uuid: str, parent: str | None, second: int = 1, **more: JS
         "sessionId": SID,
         "type": kind,
         "uuid": uuid,
-        "timestamp": stamp(second),
+        "timestamp": stamp(second if isinstance(second, int) else 0),
     }
     return dumps({**value, **more})
 
 
-def prompt(uuid: str, parent: str | None, content: JSON, second: int = 1, **more: JSON) -> bytes:
+def prompt(uuid: str, parent: str | None, content: JSON, second: JSON = 1, **more: JSON) -> bytes:
     message: Object = {"role": "user", "content": content}
     return record("user", uuid, parent, second, message=message, **more)
 
 
 def result(
-    uuid: str, parent: str | None, call: str | None, content: JSON, second: int = 1, **more: JSON
+    uuid: str, parent: str | None, call: str | None, content: JSON, second: JSON = 1, **more: JSON
 ) -> bytes:
     block: Object = {"type": "tool_result", "content": content}
     if call is not None:
@@ -49,7 +49,7 @@ def result(
 
 
 def piece(
-    uuid: str, parent: str | None, id_: str | None, *blocks: JSON, second: int = 1, **more: JSON
+    uuid: str, parent: str | None, id_: str | None, *blocks: JSON, second: JSON = 1, **more: JSON
 ) -> bytes:
     """A line of a reply; ``usage``, ``stop_reason`` and ``model`` go into its message."""
     message: Object = {"role": "assistant", "type": "message", "model": "claude-x"}
@@ -93,12 +93,13 @@ def kept(*records: bytes) -> list[tuple[str, JSON]]:
     return [(item.key, item.value) for item in read(*records)[0] if isinstance(item, Kept)]
 
 
-def words(item: Said) -> list[JSON]:
-    """The texts of a message's parts; of other parts their type."""
+def parts(item: Said) -> list[Object]:
+    """A message's parts."""
     content = item.message["content"]
     assert isinstance(content, list)
-    found: list[JSON] = []
-    for part in content:
-        assert isinstance(part, dict)
-        found.append(part.get("text", part.get("type")))
-    return found
+    return [part for part in content if isinstance(part, dict)]
+
+
+def words(item: Said) -> list[JSON]:
+    """The texts of a message's parts; of other parts their type."""
+    return [part.get("text", part.get("type")) for part in parts(item)]

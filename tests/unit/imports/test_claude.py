@@ -16,6 +16,7 @@ from tests.unit.imports.claude_building import (
     call,
     kept,
     noted,
+    parts,
     piece,
     prompt,
     read,
@@ -173,7 +174,7 @@ def test_a_result_that_failed_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "parts"),
+    ("content", "expected"),
     [
         ("", [{"type": "text", "text": ""}]),
         (None, []),
@@ -181,12 +182,11 @@ def test_a_result_that_failed_says_so() -> None:
         ({"rows": 2}, [{"type": "json", "value": {"rows": 2}}]),
     ],
 )
-def test_a_result_of_any_content_is_a_result(content: JSON, parts: list[JSON]) -> None:
+def test_a_result_of_any_content_is_a_result(content: JSON, expected: list[JSON]) -> None:
     (found,) = said(result("r1", None, "t1", content))
 
-    (part,) = loads_object(dumps(found.message))["content"]  # type: ignore[misc, union-attr]
-    assert isinstance(part, dict)
-    assert part["content"] == parts
+    (part,) = parts(found)
+    assert part["content"] == expected
 
 
 def test_calls_and_results_without_ids_pair_in_their_order() -> None:
@@ -196,9 +196,9 @@ def test_calls_and_results_without_ids_pair_in_their_order() -> None:
         result("r2", "r1", None, "two"),
     )
 
-    asked = [part["id"] for part in found[0].message["content"]]  # type: ignore[index, union-attr, call-overload]
-    answers = [item.message["content"][0] for item in found[1:]]  # type: ignore[index]
-    assert [(part["call"], part["name"]) for part in answers] == list(zip(asked, "AB", strict=True))  # type: ignore[index, call-overload]
+    asked = [part["id"] for part in parts(found[0])]
+    answers = [(part["call"], part["name"]) for item in found[1:] for part in parts(item)]
+    assert answers == list(zip(asked, "AB", strict=True))
 
 
 def test_images_and_documents_of_the_user_are_parts() -> None:

@@ -17,6 +17,7 @@ from agentmem_cli.session.codec import dumps
 from tests.unit.imports.claude_building import (
     call,
     noted,
+    parts,
     piece,
     prompt,
     read,
@@ -90,8 +91,7 @@ def test_a_snapshot_is_superseded_by_the_line_that_goes_on_with_it() -> None:
 
     assert [words(item) for item in found] == [["Hello.", "toolcall"]]
     assert found[0].message["usage"] == {"output_tokens": 95}
-    (_, asked) = found[0].message["content"]  # type: ignore[misc, union-attr]
-    assert asked["function"]["arguments"] == {"x": 1}  # type: ignore[index, call-overload]
+    assert parts(found[0])[1]["function"] == {"name": "Bash", "arguments": {"x": 1}}
 
 
 def test_a_block_that_begins_like_another_one_is_a_block_of_its_own() -> None:
@@ -224,14 +224,17 @@ def test_a_parent_that_is_nowhere_is_a_gap_and_nothing_is_lost() -> None:
 
 
 def test_progress_and_snapshots_never_decide_the_order() -> None:
-    snapshot = {"type": "file-history-snapshot", "snapshot": {"timestamp": "2020-01-01T00:00:00Z"}}
+    snapshot: Object = {
+        "type": "file-history-snapshot",
+        "snapshot": {"timestamp": "2020-01-01T00:00:00Z"},
+    }
     records = [
         prompt("u1", None, "go", 1),
         piece("a1", "u1", "m1", call("t1"), second=2),
         record("progress", "p1", "a1", 3, data={}),
         result("r1", "p1", "t1", "done", 4),
         piece("a2", "a1", "m2", text("Finished."), second=5),
-        *[dumps({**snapshot}) for _ in range(20)],
+        *[dumps(snapshot) for _ in range(20)],
         prompt("u2", "a2", "next", 6),
     ]
 
