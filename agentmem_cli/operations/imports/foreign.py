@@ -83,6 +83,8 @@ class ForeignFile:
         self._reading: FileIO | None = None
         self.size = state.st_size
         """Its bytes then."""
+        self.seen = (state.st_mtime_ns, state.st_ctime_ns, state.st_ino)
+        """What changes with its bytes: its times in nanoseconds, and which file it is."""
         self.modified_ms = max(1, state.st_mtime_ns // 1_000_000)
         """The file's modification time, ms since 1970-01-01 UTC."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import AgentMemError, ConflictError, Unrecognised, UsageError
@@ -10,11 +11,13 @@ from agentmem_cli.operations.imports.adapter import MAIN, Said, Tally
 from agentmem_cli.operations.imports.foreign import ForeignFile, read_lines
 from agentmem_cli.operations.imports.maps import source_name
 from agentmem_cli.operations.imports.naming import session_name
+from agentmem_cli.operations.imports.nowhere import Nowhere
 from agentmem_cli.operations.imports.places import place_in
 from agentmem_cli.operations.imports.recognised import WITHOUT_IDS, exported_from, moved_from
 from agentmem_cli.operations.imports.report import Report, plural
 from agentmem_cli.operations.imports.sniff import choose
 from agentmem_cli.operations.imports.sources import SourceIn, find_maps
+from agentmem_cli.operations.imports.unchanged import unchanged
 from agentmem_cli.operations.imports.writing import Importing, Target, Wishes
 from agentmem_cli.session.heads import read_head
 from agentmem_cli.session.reader import fold_log
@@ -26,9 +29,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agentmem_cli.operations.imports.adapter import Transcript
-    from agentmem_cli.operations.imports.maps import OldMap
+    from agentmem_cli.operations.imports.maps import MapHeader, OldMap
     from agentmem_cli.operations.imports.recognised import Exported
-    from agentmem_cli.storage.store import Batch, Sink, Store
+    from agentmem_cli.storage.store import Batch, Store
 
 _AGAIN_MAX: Final = 10_000
 """Sessions of one source under one root, made by ``--again``."""
@@ -112,18 +115,41 @@ def import_transcript(transcript: Transcript, root: Path, options: Options) -> R
         name = moved or name
     store = DirStore.open(root / name)
     _refuse_rewritten(store, path)
-    maps = find_maps(store)
-    if not maps:
-        _refuse_without_map(store, path)
-        _check_messages(transcript)
-    elif not options.dry_run:
-        with _opened(transcript, maps) as sources:
-            if _nothing_new(sources, maps, options):
-                return _known_report(sources, store, transcript, root / name)
+    headers, read = _as_before(transcript, store, options)
+    if headers is not None:
+        report = _known_report(headers, store, transcript, root / name)
+        return replace(report, bytes=report.bytes if read else 0, dry_run=options.dry_run)
     report = _import(transcript, store, root / name, options)
     if not (options.dry_run or report.nothing_new):
         _note_sizes(store)
     return report
+
+
+def _as_before(
+    transcript: Transcript, store: DirStore, options: Options
+) -> tuple[Sequence[MapHeader] | None, bool]:
+    """Return the headers of the maps where no source holds another byte than was read.
+
+    Returns:
+        None for the headers: there is something to do. And whether the
+        sources had to be read to know that.
+
+    Raises:
+        ConflictError: A session of its name is there that no import made.
+        AgentMemError: The source is new, and holds no message.
+    """
+    headers = unchanged(transcript, store, keep_source=options.keep_source)
+    if headers is not None:
+        return headers, False
+    maps = find_maps(store)
+    if not maps:
+        _refuse_without_map(store, transcript.streams[0].path)
+        _check_messages(transcript)
+        return None, True
+    with _opened(transcript, maps) as sources:
+        if _nothing_new(sources, maps, options):
+            return [source.told for source in sources], True
+    return None, True
 
 
 def _note_sizes(store: DirStore) -> None:
@@ -215,7 +241,7 @@ def _nothing_new(sources: Sequence[SourceIn], maps: Sequence[OldMap], options: O
 def _import(transcript: Transcript, store: DirStore, path: Path, options: Options) -> Report:
     with ExitStack() as stack:
         if options.dry_run:
-            batch: Batch = _Nowhere(store)
+            batch: Batch = Nowhere(store)
         else:
             batch = stack.enter_context(batch_of(store, options.lock_wait_s))
         # Why read again: only what is there under the lock is what will be written to.
@@ -283,14 +309,11 @@ def _report(
 
 
 def _known_report(
-    sources: Sequence[SourceIn], store: Store, transcript: Transcript, path: Path
+    headers: Sequence[MapHeader], store: Store, transcript: Transcript, path: Path
 ) -> Report:
-    """Return the report of sources that hold, byte for byte, what was read of them earlier."""
-    maps = [source.old for source in sources if source.old is not None]
-    headers = [old.header for old in maps]
-    messages, asides, values = (
-        sum(each) for each in zip(*(old.counts() for old in maps), strict=True)
-    )
+    """Return the report of sources that hold what was read of them earlier."""
+    made = [header.made or (0, 0, 0) for header in headers]
+    messages, asides, values = (sum(each) for each in zip(*made, strict=True))
     return Report(
         source=transcript.streams[0].path,
         kind=transcript.kind,
@@ -331,56 +354,3 @@ def _exported_report(exported: Exported, transcript: Transcript, root: Path) -> 
         bytes=source.stat().st_size,
         files=(source,),
     )
-
-
-class _Nowhere:
-    """A batch that keeps nothing, for a dry run."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def append_log(self, name: str, length: int, data: bytes) -> None:
-        """Drop it."""
-
-    def replace_log(self, name: str, length: int, data: bytes) -> None:
-        """Drop it."""
-
-    def cut_log(self, name: str, length: int, keep: int) -> None:
-        """Drop it."""
-
-    def open_append(self, name: str, length: int) -> Sink:  # noqa: ARG002 - the protocol's names
-        """Return a sink that drops everything."""
-        return _Drain()
-
-    def open_log_new(self, name: str, length: int) -> Sink:  # noqa: ARG002 - the protocol's names
-        """Return a sink that drops everything."""
-        return _Drain()
-
-    def open_file(self, name: str) -> Sink:  # noqa: ARG002 - the protocol's names
-        """Return a sink that drops everything."""
-        return _Drain()
-
-    def write_file(self, name: str, data: bytes) -> None:
-        """Drop it."""
-
-    def append_file(self, name: str, data: bytes) -> None:
-        """Drop it."""
-
-    def remove_file(self, name: str) -> None:
-        """Drop it."""
-
-    def read_file(self, name: str) -> bytes:
-        """Return what the session holds."""
-        return self._store.read_file(name)
-
-    def files(self) -> list[str]:
-        """Return what the session holds."""
-        return self._store.files()
-
-
-class _Drain:
-    """A sink that drops everything."""
-
-    def write(self, data: bytes) -> int:
-        """Return the length of *data*."""
-        return len(data)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from agentmem_cli.operations.imports.adapter import Item
+    from agentmem_cli.session.codec import JSON
 
 FOLDER: Final = "plugins/import/"
 """Where sources and maps stand among a session's files."""
@@ -67,10 +68,17 @@ class MapHeader(NamedTuple):
     """The keyed digest of the bytes that were read, hex."""
     imported: int
     """When, ms since 1970-01-01 UTC."""
+    seen: tuple[int, int, int] | None = None
+    """`foreign.ForeignFile.seen` of the source then; None: an older version wrote this."""
+    made: tuple[int, int, int] | None = None
+    """How many messages, asides and saved values there are; None: as for ``seen``."""
 
     def encode(self) -> bytes:
         """Return the map's first line."""
-        return dumps({"map": VERSION, **self._asdict()}) + b"\n"
+        fields = self._asdict()
+        for name in ("seen", "made"):
+            fields[name] = None if fields[name] is None else [*fields[name]]
+        return dumps({"map": VERSION, **fields}) + b"\n"
 
 
 class Known(NamedTuple):
@@ -112,6 +120,8 @@ class OldMap:
         """Return how many messages, asides and saved values it holds."""
         # Why by text: a quote inside a string is escaped, so these stand between fields only.
         fields = (b'","id":', b'","aside":', b'","key":')
+        if self.header.made is not None:
+            return self.header.made
         messages, asides, values = (
             sum(each in line for line in self._lines[1:]) for each in fields
         )
@@ -154,6 +164,18 @@ def _known(line: bytes) -> Known:
     )
 
 
+def read_header(data: bytes) -> MapHeader | None:
+    """Return the header that a map begins with; None: it is none of this version.
+
+    Args:
+        data: The map, or the beginning of it.
+    """
+    try:
+        return _header(data.partition(b"\n")[0])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
 def _header(line: bytes) -> MapHeader:
     value = loads(line)
     if not isinstance(value, dict) or value.pop("map", None) != VERSION:
@@ -173,9 +195,18 @@ def _header(line: bytes) -> MapHeader:
         text["key"],
         text["digest"],
         number["imported"],
+        _three(value.get("seen")),
+        _three(value.get("made")),
     )
     bytes.fromhex(header.key)
     return header
+
+
+def _three(value: JSON) -> tuple[int, int, int] | None:
+    if not isinstance(value, list):
+        return None
+    one, two, three = map(_number, value)
+    return one, two, three
 
 
 _NUMBERS: Final = ("size", "whole", "lines", "items", "kept", "imported")

@@ -7,12 +7,13 @@ import heapq
 import os
 import stat
 import tempfile
+from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import ConflictError
 from agentmem_cli.limits import CHUNK_BYTES
-from agentmem_cli.operations.imports.adapter import Tally
+from agentmem_cli.operations.imports.adapter import Kept, Noted, Said, Tally
 from agentmem_cli.operations.imports.foreign import ForeignFile, new_digest, read_lines
 from agentmem_cli.operations.imports.maps import (
     MAP_END,
@@ -72,6 +73,7 @@ class SourceIn:
         self._hasher = new_digest(self.key)
         self._body = tempfile.SpooledTemporaryFile(_SPOOL_BYTES)  # noqa: SIM115 - see close
         self._items = 0
+        self._made: Counter[type] = Counter()
 
     def close(self) -> None:
         """Let go of the file and of the map's bytes."""
@@ -85,6 +87,12 @@ class SourceIn:
     def unchanged(self) -> bool:
         """Whether the file is, byte for byte, what was read earlier."""
         return self.same_prefix and self.old is not None and self.file.size == self.old.header.size
+
+    @property
+    def told(self) -> MapHeader:
+        """The header of an earlier import's map, with the numbers of what was made."""
+        assert self.old is not None
+        return self.old.header._replace(made=self.old.counts())
 
     def items(self, sink: Sink | None, progress: Callable[[int], None]) -> Iterator[Timed]:
         """Yield the file's items with their times; its bytes go to *sink* on the way.
@@ -107,6 +115,10 @@ class SourceIn:
     def trusts(self, known: Known, item: Item) -> bool:
         """Whether *item* is, unseen, what was imported as *known*: its bytes are the same."""
         return self.same_prefix and not known.open and known.line == item.line
+
+    def count(self, item: Item) -> None:
+        """Count an item by what it becomes."""
+        self._made[type(item)] += 1
 
     def note(self, item: Item, placed: Placed, print_: str, told: str) -> None:
         """Add an item's line to the map; the arguments are `maps.map_line`'s."""
@@ -135,6 +147,8 @@ class SourceIn:
             self.key_hex,
             self._hasher.hexdigest(),
             now_ms,
+            self.file.seen,
+            (self._made[Said], self._made[Noted], self._made[Kept]),
         )
         sink = batch.open_file(self.name + MAP_END)
         sink.write(header.encode())

@@ -142,6 +142,7 @@ class Importing:
         agent = item.agent if item.agent != MAIN else source.stream.agent
         self._facts.look(item, agent)
         self._count(item)
+        source.count(item)
         known = source.next_known()
         if known is not None and source.trusts(known, item):
             self.counts.known += 1

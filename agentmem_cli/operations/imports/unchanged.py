@@ -1,0 +1,78 @@
+"""Sources that need not be read again: the disk says that nobody has written to them."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+from agentmem_cli.operations.imports.adapter import MAIN
+from agentmem_cli.operations.imports.maps import FOLDER, MAP_END, read_header, source_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from agentmem_cli.operations.imports.adapter import Stream, Transcript
+    from agentmem_cli.operations.imports.maps import MapHeader
+    from agentmem_cli.storage.directory import DirStore
+
+HEADER_BYTES: Final = 64 << 10
+"""More than a map's first line has."""
+
+_SETTLED_MS: Final = 2_000
+"""How long a file must have been left alone when it was read, for its times to tell a later
+change: no disk's clock is coarser."""
+
+
+def headers_of(store: DirStore) -> dict[str, MapHeader]:
+    """Return the header of each map of a session, by the source's name among its files."""
+    found: dict[str, MapHeader] = {}
+    for name in store.files():
+        if name.startswith(FOLDER) and name.endswith(MAP_END):
+            with store.open_file(name) as file:
+                header = read_header(file.read_at(0, HEADER_BYTES))
+            if header is not None:
+                found[name.removesuffix(MAP_END)] = header
+    return found
+
+
+def unchanged(
+    transcript: Transcript, store: DirStore, *, keep_source: bool
+) -> list[MapHeader] | None:
+    """Return the headers of all sources of *transcript* where none was written to since.
+
+    That is told by size, both times and identity of the file, as long as it
+    had been left alone for a while when it was read. Whatever does not fit is
+    a reason to read, never an error.
+
+    Returns:
+        None: they must be read.
+    """
+    headers = headers_of(store)
+    if keep_source and not all(header.kept for header in headers.values()):
+        return None
+    found: list[MapHeader] = []
+    for stream in transcript.streams:
+        header = _header_for(stream, headers)
+        if header is None or not _is_as_seen(stream.path, header):
+            return None
+        found.append(header)
+    return found or None
+
+
+def _header_for(stream: Stream, headers: Mapping[str, MapHeader]) -> MapHeader | None:
+    own = headers.get(source_name(stream.name))
+    if own is None and stream.agent == MAIN:
+        return next((each for each in headers.values() if each.agent == MAIN), None)
+    return own
+
+
+def _is_as_seen(path: Path, header: MapHeader) -> bool:
+    # Why not there: Windows has no time that every change of a file sets.
+    if os.name == "nt" or header.seen is None or header.made is None:
+        return False
+    found = path.stat()
+    times = (found.st_mtime_ns, found.st_ctime_ns)
+    if found.st_size != header.size or (*times, found.st_ino) != header.seen:
+        return False
+    return max(times) // 1_000_000 + _SETTLED_MS <= header.imported
