@@ -22,6 +22,16 @@ if TYPE_CHECKING:
 _INTERVAL_S = 2.0
 """Seconds between two looks at watched sources."""
 
+IntervalOption = Annotated[
+    float,
+    typer.Option(
+        "--interval",
+        metavar="SECONDS",
+        min=0.05,
+        help="How often --watch looks; every 2 seconds if not given.",
+    ),
+]
+
 
 def import_sources(
     context: typer.Context,
@@ -51,15 +61,7 @@ def import_sources(
     watch: Annotated[
         bool, typer.Option("--watch", help="Go on importing as the sources grow; Ctrl-C ends it.")
     ] = False,
-    interval: Annotated[
-        float,
-        typer.Option(
-            "--interval",
-            metavar="SECONDS",
-            min=0.05,
-            help="How often --watch looks; 2 if not given.",
-        ),
-    ] = _INTERVAL_S,
+    interval: IntervalOption = _INTERVAL_S,
     dry_run: DryRunOption = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="A line for every session, however many.")

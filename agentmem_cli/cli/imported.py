@@ -173,7 +173,10 @@ class Told:
         failed = [outcome for outcome in tried if outcome.error is not None]
         shown = failed if self._verbose else failed[:_TOLD]
         for outcome in shown:
-            warn(_why(outcome))
+            warn(_why(outcome, hint=False))
+        for hint in dict.fromkeys(getattr(outcome.error, "hint", None) for outcome in shown):
+            if hint:
+                talk(f"hint: {one_line(hint)}")
         if len(failed) > len(shown):
             more = count(len(failed) - len(shown), "more file")
             warn(f"{more} not understood; --verbose names them all")
@@ -263,15 +266,15 @@ def _failed(outcome: Outcome) -> dict[str, JSON]:
     return {"source": str(outcome.source), "error": {"kind": kind, "message": str(error)}}
 
 
-def _why(outcome: Outcome) -> str:
+def _why(outcome: Outcome, *, hint: bool = True) -> str:
     error = outcome.error
     words = str(error)
     if isinstance(error, OSError):
         words = error.strerror or words
     if not words.startswith(str(outcome.source)):
         words = f"{outcome.source}: {words}"
-    hint = getattr(error, "hint", None)
-    return f"{words} ({hint})" if hint else words
+    advice = getattr(error, "hint", None) if hint else None
+    return f"{words} ({advice})" if advice else words
 
 
 def _warn_of_readers(reports: Sequence[Report]) -> None:

@@ -39,6 +39,29 @@ AsOfOption = Annotated[
 FullOption = Annotated[
     bool, typer.Option("--full", help="Print tool calls and results whole, not folded.")
 ]
+ProjectOption = Annotated[
+    str | None,
+    typer.Option(
+        "--project",
+        metavar="FOLDER",
+        help="Only sessions that worked in this folder or below it, or in one of this name.",
+    ),
+]
+TreeOption = Annotated[
+    bool, typer.Option("--tree", help="List the agents of each session under it.")
+]
+SortOption = Annotated[
+    str,
+    typer.Option(
+        "--sort",
+        metavar="BY",
+        help="By updated, started, size, messages, title or id; updated if not given.",
+    ),
+]
+LimitOption = Annotated[
+    int | None,
+    typer.Option("--limit", metavar="N", min=0, help="Print N sessions at most; 0: all of them."),
+]
 
 
 def list_sessions(
@@ -54,31 +77,10 @@ def list_sessions(
         str | None,
         typer.Option("--agent", metavar="ID", help="Only sessions with an agent of this id."),
     ] = None,
-    project: Annotated[
-        str | None,
-        typer.Option(
-            "--project",
-            metavar="FOLDER",
-            help="Only sessions that worked in this folder or below it, or in one of this name.",
-        ),
-    ] = None,
-    tree: Annotated[
-        bool, typer.Option("--tree", help="List the agents of each session under it.")
-    ] = False,
-    sort: Annotated[
-        str,
-        typer.Option(
-            "--sort",
-            metavar="BY",
-            help="By updated, started, size, messages, title or id; updated if not given.",
-        ),
-    ] = "updated",
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            "--limit", metavar="N", min=0, help="Print N sessions at most; 0: all of them."
-        ),
-    ] = None,
+    project: ProjectOption = None,
+    tree: TreeOption = False,
+    sort: SortOption = "updated",
+    limit: LimitOption = None,
     json: JsonOption = False,
 ) -> None:
     """List the sessions, the last updated first.
