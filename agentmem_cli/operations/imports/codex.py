@@ -20,7 +20,6 @@ from agentmem_cli.operations.imports.codex_tree import (
     family_of,
     is_header,
     origin_of,
-    title_of_thread,
     tree_around,
 )
 
@@ -78,7 +77,7 @@ class CodexAdapter:
                 name = f"{thread}/{name}"
             names.add(name)
             streams.append(CodexStream(child, tree, thread, parent or MAIN, name))
-        title = title_of_thread(tree, main.origin.thread)
+        title = tree.title_of(main.origin.thread)
         return Transcript(KIND, tree.name_of(main), tuple(streams), title)
 
 

@@ -65,6 +65,7 @@ class Tree:
     def __init__(self, home: Path, rollouts: Iterable[Rollout]) -> None:
         """Sort *rollouts*, which lie beneath *home*."""
         self.home = home
+        self._named: dict[str, str] | None = None
         self._threads: dict[str, list[Rollout]] = {}
         self._children: dict[str, list[Rollout]] = {}
         for rollout in sorted(rollouts):
@@ -75,6 +76,12 @@ class Tree:
             parent = same[0].origin.parent
             if parent is not None:
                 self._children.setdefault(parent, []).append(same[0])
+
+    def title_of(self, thread: str) -> str | None:
+        """Return the name that Codex's index of sessions, beside them, has for *thread*."""
+        if self._named is None:
+            self._named = _titles(self.home / _INDEX)
+        return self._named.get(thread)
 
     def first_of(self, thread: str | None) -> Rollout | None:
         """Return the fullest rollout of *thread*; of equal ones the first by name."""
@@ -221,21 +228,21 @@ def parts_in(paths: Sequence[Path]) -> list[Path]:
     return parts
 
 
-def title_of_thread(tree: Tree, thread: str) -> str | None:
-    """Return the name that Codex's index of sessions has for *thread*; the last one counts."""
-    path = tree.home / _INDEX
-    title: str | None = None
+def _titles(path: Path) -> dict[str, str]:
+    """Return the names that the index at *path* has for threads; of each the last one."""
+    titles: dict[str, str] = {}
     if not path.is_file():
-        return None
+        return titles
     try:
         with ForeignFile(path) as source:
             for line in read_lines(source.chunks(), lambda _: True, Tally()):
-                if line.value.get("id") == thread:
-                    title = _text(line.value.get("thread_name")) or title
+                thread, name = _text(line.value.get("id")), _text(line.value.get("thread_name"))
+                if thread is not None and name is not None:
+                    titles[thread] = name
     except (OSError, AgentMemError):
         # Why: a list beside the sessions is no reason not to read one.
-        return None
-    return title
+        return titles
+    return titles
 
 
 def _home_of(path: Path) -> tuple[Path, list[tuple[Path, bool]]]:

@@ -17,11 +17,13 @@ from agentmem_cli.operations.imports.claude_files import parts_in as claude_part
 from agentmem_cli.operations.imports.codex_tree import parts_in as codex_parts
 from agentmem_cli.operations.imports.importing import Options, import_one
 from agentmem_cli.operations.imports.report import Outcome
-from agentmem_cli.operations.imports.sniff import choose
+from agentmem_cli.operations.imports.sniff import ADAPTERS, choose, for_many
 from agentmem_cli.storage.layout import LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from agentmem_cli.operations.imports.adapter import Adapter
 
 PARTS: Final[tuple[Callable[[Sequence[Path]], Iterable[Path]], ...]] = (claude_parts, codex_parts)
 """One of every format whose sessions have several files: it takes the files found in a
@@ -159,10 +161,13 @@ def import_gathered(
     since_ms: int | None = None,
 ) -> Iterator[Outcome]:
     """Import what was gathered, as `import_paths` does."""
+    options = options._replace(adapters=for_many())
     for error in gathered.unread:
         yield Outcome(Path(os.fsdecode(error.filename)), error=error)
     for source in gathered.sources:
-        if since_ms is not None and not changed_since(source.path, since_ms, kind):
+        if since_ms is not None and not changed_since(
+            source.path, since_ms, kind, options.adapters
+        ):
             yield Outcome(source.path, skipped=OLD)
         else:
             yield import_found(source, root, options, kind=kind)
@@ -191,7 +196,9 @@ def _can_be_messages(path: Path) -> bool:
     return b'"role"' in head and head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"[", b"{")
 
 
-def changed_since(path: Path, since_ms: int, kind: str | None = None) -> bool:
+def changed_since(
+    path: Path, since_ms: int, kind: str | None = None, adapters: Sequence[Adapter] = ADAPTERS
+) -> bool:
     """Whether a file of the source *path* has a time of *since_ms* or later.
 
     What cannot be looked at counts as changed, so that it is told where it is read.
@@ -199,7 +206,7 @@ def changed_since(path: Path, since_ms: int, kind: str | None = None) -> bool:
     try:
         if _modified_ms(path) >= since_ms:
             return True
-        adapter, head = choose(path, kind)
+        adapter, head = choose(path, kind, adapters)
         streams = adapter.open(path, head).streams
         return any(_modified_ms(stream.path) >= since_ms for stream in streams)
     except AgentMemError:

@@ -15,7 +15,7 @@ from agentmem_cli.operations.imports.nowhere import Nowhere
 from agentmem_cli.operations.imports.places import place_in
 from agentmem_cli.operations.imports.recognised import WITHOUT_IDS, exported_from, moved_from
 from agentmem_cli.operations.imports.report import Report, plural
-from agentmem_cli.operations.imports.sniff import choose
+from agentmem_cli.operations.imports.sniff import ADAPTERS, choose
 from agentmem_cli.operations.imports.sources import SourceIn, find_maps
 from agentmem_cli.operations.imports.unchanged import unchanged
 from agentmem_cli.operations.imports.writing import Importing, Target, Wishes
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from agentmem_cli.operations.imports.adapter import Transcript
+    from agentmem_cli.operations.imports.adapter import Adapter, Transcript
     from agentmem_cli.operations.imports.maps import MapHeader, OldMap
     from agentmem_cli.operations.imports.recognised import Exported
     from agentmem_cli.storage.store import Batch, Store
@@ -46,6 +46,7 @@ class Options(NamedTuple):
     again: bool = False
     lock_wait_s: float | None = None
     progress: Callable[[int, int], None] | None = None
+    adapters: Sequence[Adapter] = ADAPTERS
 
 
 def import_source(  # noqa: PLR0913 - one option of the command each
@@ -97,7 +98,7 @@ def import_one(path: Path, root: Path, options: Options, *, kind: str | None = N
     if path.is_dir():
         msg = f"{path}: a folder"
         raise UsageError(msg, hint="Give a transcript file, or import the folder as several.")
-    adapter, head = choose(path, kind)
+    adapter, head = choose(path, kind, options.adapters)
     transcript = adapter.open(path, head)
     return import_transcript(transcript, root, options)
 

@@ -15,7 +15,7 @@ from agentmem_cli.operations.imports.pi import PiAdapter
 from agentmem_cli.operations.imports.report import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from agentmem_cli.operations.imports.adapter import Adapter
@@ -43,12 +43,23 @@ def kinds() -> tuple[str, ...]:
     return tuple(adapter.kind for adapter in ADAPTERS)
 
 
-def choose(path: Path, kind: str | None = None) -> tuple[Adapter, tuple[Object, ...]]:
+def for_many() -> tuple[Adapter, ...]:
+    """Return adapters for many sources in one go: they look at a folder around them once."""
+    return tuple(
+        CodexAdapter(remembers=True) if isinstance(adapter, CodexAdapter) else adapter
+        for adapter in ADAPTERS
+    )
+
+
+def choose(
+    path: Path, kind: str | None = None, adapters: Sequence[Adapter] = ADAPTERS
+) -> tuple[Adapter, tuple[Object, ...]]:
     """Find the adapter for the file *path*.
 
     Args:
         path: The source. It is read only.
         kind: The adapter's kind, if that is to be forced.
+        adapters: `ADAPTERS`, or what `for_many` gave.
 
     Returns:
         The adapter, and the records at the source's head.
@@ -58,7 +69,7 @@ def choose(path: Path, kind: str | None = None) -> tuple[Adapter, tuple[Object, 
         UsageError: There is no such *kind*.
         Unrecognised: The source is empty, or no adapter knows it.
     """
-    forced = None if kind is None else _forced(kind)
+    forced = None if kind is None else _forced(kind, adapters)
     look = _Look(sure=forced is not None)
     with ForeignFile(path) as source:
         look.at(source)
@@ -69,7 +80,7 @@ def choose(path: Path, kind: str | None = None) -> tuple[Adapter, tuple[Object, 
         raise Unrecognised(msg, hint="Nothing was imported.")
     if forced is not None:
         return forced, tuple(head)
-    best = max(ADAPTERS, key=lambda adapter: scores[adapter.kind])
+    best = max(adapters, key=lambda adapter: scores[adapter.kind])
     if not scores[best.kind]:
         msg = (
             f"{path}: {plural(tally.lines)}, no message recognised: not a known kind of transcript"
@@ -117,8 +128,8 @@ class _Look:
         self._sure = self._forced or max(scores.values()) >= _CERTAIN
 
 
-def _forced(kind: str) -> Adapter:
-    for adapter in ADAPTERS:
+def _forced(kind: str, adapters: Sequence[Adapter]) -> Adapter:
+    for adapter in adapters:
         if adapter.kind == kind:
             return adapter
     msg = f"no adapter for {kind!r}"
