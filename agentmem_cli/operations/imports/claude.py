@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from agentmem_cli.operations.imports.adapter import MAIN, Kept, Noted, Transcript
+from agentmem_cli.operations.imports.adapter import MAIN, Kept, Noted, Said, Transcript
 from agentmem_cli.operations.imports.claude_files import (
     AGENT_FILE,
     Child,
@@ -26,6 +26,8 @@ from agentmem_cli.operations.imports.claude_files import (
 from agentmem_cli.operations.imports.claude_messages import KIND
 from agentmem_cli.operations.imports.claude_reading import Own, Reading
 from agentmem_cli.session.keys import TITLE
+from agentmem_cli.session.message import Message
+from agentmem_cli.session.meta import title_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -171,9 +173,21 @@ class OrphanStream(ClaudeStream):
         self._told = told
 
     def items(self, lines: Iterable[Line], tally: Tally) -> Iterator[Item]:
-        """Yield a note that the session is not there, then what the records are."""
+        """Yield a note that the session is not there, then what the records are.
+
+        Its title is its task, unless a record gives one before: nobody typed it.
+        """
         yield Noted(1, None, "import.orphan", self._told)
-        yield from super().items(lines, tally)
+        titled = False
+        for item in super().items(lines, tally):
+            yield item
+            if titled:
+                continue
+            if isinstance(item, Kept):
+                titled = item.key == TITLE
+            elif isinstance(item, Said) and (text := Message.of(item.message).text.strip()):
+                titled = True
+                yield Kept(item.line, item.time, TITLE, title_of(text), item.raw)
 
 
 class MetaStream:
