@@ -10,10 +10,11 @@ of 2025, whose lines are flat.
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
-from agentmem_cli.operations.imports.adapter import MAIN, Transcript
-from agentmem_cli.operations.imports.codex_notes import Around
+from agentmem_cli.operations.imports.adapter import MAIN, Said, Tally, Transcript
+from agentmem_cli.operations.imports.codex_notes import Around, copied_from
 from agentmem_cli.operations.imports.codex_parts import COMPACTIONS, ITEMS
 from agentmem_cli.operations.imports.codex_reading import RECORDS, Reading
 from agentmem_cli.operations.imports.codex_tree import (
@@ -22,12 +23,14 @@ from agentmem_cli.operations.imports.codex_tree import (
     origin_of,
     tree_around,
 )
+from agentmem_cli.operations.imports.foreign import ForeignFile, read_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from agentmem_cli.operations.imports.adapter import Item, Line, Tally
+    from agentmem_cli.operations.imports.adapter import Item, Line
+    from agentmem_cli.operations.imports.codex_notes import Copied
     from agentmem_cli.operations.imports.codex_tree import Rollout, Tree
     from agentmem_cli.session.codec import Object
 
@@ -104,14 +107,22 @@ class CodexStream:
 
     def items(self, lines: Iterable[Line], tally: Tally) -> Iterator[Item]:
         """Yield what the records are, as `Stream.items` says."""
-        origin = self._rollout.origin
-        parent = self._tree.first_of(origin.forked_from)
-        around = Around(
-            self.path,
-            None if parent is None else parent.path,
-            None if self._tree.is_first(self._rollout) else origin.thread,
-        )
-        yield from Reading(tally, around).items(lines)
+        thread = self._rollout.origin.thread
+        double_of = None if self._tree.is_first(self._rollout) else thread
+        yield from Reading(tally, Around(self._copied(), double_of)).items(lines)
+
+    def _copied(self) -> Copied | None:
+        """Return what this rollout copied of the one it was forked from."""
+        parent = self._tree.first_of(self._rollout.origin.forked_from)
+        if parent is None or parent.path == self.path:
+            return None
+        copied = copied_from(parent.path, self.path)
+        with ForeignFile(self.path) as source:
+            lines = read_lines(source.chunks(), self.accepts, Tally())
+            prefix = takewhile(lambda line: line.number <= copied.own_line, lines)
+            items = Reading(Tally(), Around()).items(prefix)
+            messages = sum(isinstance(item, Said) for item in items)
+        return copied._replace(messages=messages)
 
 
 def _is_flat(value: Object) -> bool:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import AgentMemError
 from agentmem_cli.operations.imports.adapter import CWD, MAIN, Kept, Noted, Tally
-from agentmem_cli.operations.imports.codex_parts import injected
 from agentmem_cli.operations.imports.codex_tree import header_of, is_header
 from agentmem_cli.operations.imports.foreign import ForeignFile, read_lines
 from agentmem_cli.operations.imports.naming import session_name
@@ -33,14 +32,25 @@ _SKIPPED_MAX: Final = 64
 _CWD = re.compile(r"<cwd>\s*(.*?)\s*</cwd>", re.DOTALL)
 
 
+class Copied(NamedTuple):
+    """How much of its parent a fork begins with."""
+
+    records: int
+    """Records that were copied, without headers."""
+    line: int
+    """The parent's line up to which it was copied; 0: nothing was."""
+    own_line: int
+    """The fork's line up to which it is a copy."""
+    messages: int = 0
+    """The messages that these lines of the fork are."""
+
+
 class Around(NamedTuple):
     """What lies around a rollout."""
 
-    path: Path
-    """The rollout."""
-    parent: Path | None
-    """The rollout it was forked from, where that is at hand."""
-    double_of: str | None
+    copied: Copied | None = None
+    """What it copied of the rollout it was forked from, where that is at hand."""
+    double_of: str | None = None
     """The thread that another, fuller rollout holds too."""
 
 
@@ -67,9 +77,10 @@ def header_items(line: int, time: int | None, item: Object, around: Around) -> l
         session = session_name("codex", origin.forked_from)
         fork: Object = {"parent": origin.forked_from, "session": session}
         place = ""
-        if around.parent is not None:
-            copied = copied_from(around.parent, around.path)
-            fork["at"], fork["messages"] = copied.records, copied.messages
+        if around.copied is not None:
+            copied = around.copied
+            fork["at"], fork["records"] = copied.messages, copied.records
+            fork["text"] = f"forked from {session} at {copied.messages}"
             place = f"{BY_LINE}{copied.line}"
         found.append(Noted(line, time, "import.fork", fork, origin.thread))
         found.append(Kept(line, time, FORKED_FROM, {"session": session, "agent": MAIN}, place))
@@ -89,48 +100,27 @@ def _child(item: Object, parent: str) -> Object:
     return told
 
 
-class Copied(NamedTuple):
-    """How much of its parent a fork begins with."""
-
-    records: int
-    """Records that were copied, without headers."""
-    messages: int
-    """Those of them that are messages of the user or the model."""
-    line: int
-    """The parent's line up to which it was copied."""
-
-
 def copied_from(parent: Path, fork: Path) -> Copied:
     """Compare the beginnings of two rollouts.
 
     A fork writes its own times; what is compared is what the records hold.
     """
-    records = messages = last = 0
+    records = line = own_line = 0
     try:
         with ForeignFile(parent) as old, ForeignFile(fork) as new:
             originals = _contents(old)
-            for _, content in _contents(new):
+            for number, content in _contents(new):
                 window = [*islice(originals, _SKIPPED_MAX)]
                 found = next((i for i, each in enumerate(window) if each[1] == content), None)
                 if found is None:
                     break
-                last = window[found][0]
+                line, own_line = window[found][0], number
                 originals = chain(window[found + 1 :], originals)
                 records += 1
-                messages += _is_message(content)
     except (AgentMemError, OSError):
         # Why: a note of where a fork left is no reason to refuse the fork.
-        return Copied(records, messages, last)
-    return Copied(records, messages, last)
-
-
-def _is_message(content: Object) -> bool:
-    """Whether a record is what the user or the model said."""
-    item = content.get("payload", content)
-    if not isinstance(item, dict) or item.get("role") not in ("user", "assistant"):
-        return False
-    parts = item.get("content")
-    return not (isinstance(parts, list) and parts and injected(parts[-1]) is not None)
+        return Copied(records, line, own_line)
+    return Copied(records, line, own_line)
 
 
 def _contents(source: ForeignFile) -> Iterator[tuple[int, Object]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentmem_cli.operations.imports.adapter import Kept, Noted, Said, Tally
@@ -13,6 +12,8 @@ from agentmem_cli.session.codec import dumps
 from tests.unit.imports.building import lines, stamp
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from agentmem_cli.operations.imports.adapter import Item
     from agentmem_cli.session.codec import JSON, Object
 
@@ -61,7 +62,7 @@ def output(second: int, id_: str | None, text: JSON) -> bytes:
 
 def read(*records: bytes) -> tuple[list[Item], Tally]:
     tally = Tally()
-    reading = Reading(tally, Around(Path("x.jsonl"), None, None))
+    reading = Reading(tally, Around())
     found = reading.items(read_lines([lines(*records)], lambda _: True, tally))
     return list(found), tally
 

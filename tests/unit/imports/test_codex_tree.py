@@ -165,7 +165,14 @@ def test_a_fork_tells_where_it_left_and_the_first_header_is_its_own(
     assert [(each.kind, each.value) for each in asides_of(report)] == [
         (
             "import.fork",
-            {"line": 1, "parent": THREAD, "session": f"codex-{THREAD}", "at": 3, "messages": 2},
+            {
+                "line": 1,
+                "parent": THREAD,
+                "session": f"codex-{THREAD}",
+                "at": 2,
+                "records": 3,
+                "text": f"forked from codex-{THREAD} at 2",
+            },
         )
     ]
     assert main.saved[FORKED_FROM] == {"session": f"codex-{THREAD}", "agent": "main", "n": 4}
