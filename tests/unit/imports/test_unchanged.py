@@ -1,0 +1,111 @@
+"""Sources that are not read again, and what makes them be read."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agentmem_cli.operations.imports.foreign import ForeignFile
+from agentmem_cli.operations.imports.importing import import_source
+from tests.unit.imports.building import NOW, header, lines, put, reply, take, user
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="sources are always read there")
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return put(tmp_path / "a.jsonl", lines(header(id="a"), user(1, "one"), reply(2, "two")))
+
+
+@pytest.fixture
+def digests(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The files that were read through to be compared."""
+    read: list[Path] = []
+    real = ForeignFile.digest
+
+    def noted(self: ForeignFile, key: bytes, length: int) -> str:
+        read.append(self.path)
+        return real(self, key, length)
+
+    monkeypatch.setattr(ForeignFile, "digest", noted)
+    return read
+
+
+def test_a_source_that_nobody_wrote_to_is_not_read(
+    source: Path, root: Path, digests: list[Path]
+) -> None:
+    first = take(source, root)
+
+    again = take(source, root)
+
+    assert digests == []
+    assert again.nothing_new
+    assert (again.messages, again.known, again.bytes) == (first.messages, 4, 0)
+
+
+def test_a_touched_source_is_read_and_found_the_same(
+    source: Path, root: Path, digests: list[Path]
+) -> None:
+    take(source, root)
+    source.touch()
+
+    again = take(source, root)
+
+    assert digests == [source]
+    assert again.nothing_new
+    assert again.bytes == source.stat().st_size
+
+
+def test_a_source_that_was_just_written_when_it_was_read_is_read_again(
+    source: Path, root: Path, digests: list[Path]
+) -> None:
+    just_ms = source.stat().st_mtime_ns // 1_000_000 + 1
+    import_source(source, root, now_ms=just_ms)
+
+    import_source(source, root, now_ms=NOW)
+
+    assert digests == [source]
+
+
+def test_a_copy_in_its_place_is_read(source: Path, root: Path, digests: list[Path]) -> None:
+    take(source, root)
+    found = source.stat()
+    other = put(source.with_name("copy"), source.read_bytes())
+    other.replace(source)
+    os.utime(source, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+    assert take(source, root).nothing_new
+    assert digests == [source]
+
+
+def test_a_source_that_is_not_kept_yet_is_read_to_be_kept(source: Path, root: Path) -> None:
+    take(source, root, keep_source=False)
+    report = take(source, root)
+    kept = report.path / "files" / "plugins" / "import" / "a.jsonl"
+
+    assert kept.read_bytes() == source.read_bytes()
+
+
+def test_a_map_of_an_older_version_lets_the_source_be_read(
+    source: Path, root: Path, digests: list[Path]
+) -> None:
+    report = take(source, root)
+    path = report.path / "files" / "plugins" / "import" / "a.jsonl.map.jsonl"
+    path.write_bytes(b"".join(_without(path.read_bytes())))
+
+    again = take(source, root)
+
+    assert digests == [source]
+    assert (again.nothing_new, again.messages) == (True, 2)
+
+
+def _without(data: bytes) -> Iterator[bytes]:
+    head, _, rest = data.partition(b"\n")
+    yield head.partition(b',"seen":')[0] + b"}\n"
+    yield rest
