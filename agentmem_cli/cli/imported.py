@@ -195,7 +195,10 @@ class Told:
         if other:
             told += f", {count(other, 'other file')} passed by"
         dry = "; nothing was written (dry run)" if self._dry_run else ""
-        talk(f"{told}: {summary(lines, 'line', read, elapsed_s)}{dry}")
+        work = summary(lines, "line", read, elapsed_s)
+        if reports and not read:
+            work = "nobody wrote to them since, so they were not read again"
+        talk(f"{told}: {work}{dry}")
 
 
 def print_sums(out: Output, reports: Sequence[Report], settings: Settings) -> None:

@@ -101,8 +101,8 @@ class _Look:
         self.tally = Tally()
         self.head: list[Object] = []
         self.scores = dict.fromkeys(kinds(), 0)
-        self._forced = sure
-        self._sure = False
+        self._rivals: Sequence[Adapter] = () if sure else ADAPTERS
+        self._sure = sure
 
     def at(self, source: ForeignFile) -> None:
         with suppress(_Enough):
@@ -122,10 +122,14 @@ class _Look:
     def _record(self, value: Object, count: int) -> None:
         if count <= HEAD_RECORDS:
             self.head.append(value)
-        scores = self.scores
-        for adapter in ADAPTERS:
-            scores[adapter.kind] = max(scores[adapter.kind], adapter.recognises(value))
-        self._sure = self._forced or max(scores.values()) >= _CERTAIN
+        for index, adapter in enumerate(self._rivals):
+            score = adapter.recognises(value)
+            self.scores[adapter.kind] = max(self.scores[adapter.kind], score)
+            if score >= _CERTAIN:
+                # Why: of equally sure ones the first has it, so those behind need not look on.
+                self._rivals = self._rivals[:index]
+                self._sure = True
+                return
 
 
 def _forced(kind: str, adapters: Sequence[Adapter]) -> Adapter:
