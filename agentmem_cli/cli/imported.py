@@ -171,15 +171,7 @@ class Told:
         """Tell what was not understood, and how much was read in what time."""
         tried = [outcome for outcome in done if outcome.skipped is None]
         failed = [outcome for outcome in tried if outcome.error is not None]
-        shown = failed if self._verbose else failed[:_TOLD]
-        for outcome in shown:
-            warn(_why(outcome, hint=False))
-        for hint in dict.fromkeys(getattr(outcome.error, "hint", None) for outcome in shown):
-            if hint:
-                talk(f"hint: {one_line(hint)}")
-        if len(failed) > len(shown):
-            more = count(len(failed) - len(shown), "more file")
-            warn(f"{more} not understood; --verbose names them all")
+        self._not_understood(failed)
         reports = [outcome.report for outcome in tried if outcome.report is not None]
         _warn_of_readers(reports)
         lines = sum(report.lines for report in reports)
@@ -199,6 +191,17 @@ class Told:
         if reports and not read:
             work = "nobody wrote to them since, so they were not read again"
         talk(f"{told}: {work}{dry}")
+
+    def _not_understood(self, failed: Sequence[Outcome]) -> None:
+        shown = failed if self._verbose else failed[:_TOLD]
+        for outcome in shown:
+            warn(_why(outcome, hint=False))
+        for hint in dict.fromkeys(getattr(outcome.error, "hint", None) for outcome in shown):
+            if hint:
+                talk(f"hint: {one_line(hint)}")
+        if len(failed) > len(shown):
+            more = count(len(failed) - len(shown), "more file")
+            warn(f"{more} not understood; --verbose names them all")
 
 
 def print_sums(out: Output, reports: Sequence[Report], settings: Settings) -> None:
