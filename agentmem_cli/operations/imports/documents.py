@@ -19,7 +19,8 @@ DOCUMENT_BYTES_MAX: Final = 256 << 20
 
 _BETWEEN = re.compile(rb"[^\s,]")
 _INSIDE = re.compile(rb'["\[\]{}]')
-_STRING = re.compile(rb'["\\]')
+_STRING = re.compile(rb'(?s)[^"\\]*+(?:\\.[^"\\]*+)*+"')
+"""The rest of a string, its end included."""
 _SCALAR = re.compile(rb"[,\]\s]")
 
 
@@ -72,7 +73,7 @@ class Elements:
         self._skip -= at
         if self._state is not _BETWEEN:
             start = 0
-        while (found := self._state.search(chunk, at)) is not None:
+        while (found := self._next(chunk, at)) is not None:
             at = found.start()
             if self._state is _BETWEEN:
                 begun = self._begin(chunk, at)
@@ -80,17 +81,25 @@ class Elements:
                     yield begun
                 start = at
                 at += self._state is not _SCALAR
-            elif self._step(chunk[at]):
-                end = at + (self._state is not _SCALAR)
-                yield self._whole(chunk[start:end])
-                at = start = end
-            else:
-                at += 1
-                if self._skip:
-                    at += 1
-                    self._skip = max(0, at - len(chunk))
+                continue
+            last = found.end() - 1
+            at = last + (self._state is not _SCALAR)
+            if self._step(chunk[last]):
+                yield self._whole(chunk[start:at])
+                start = at
         if self._state is not _BETWEEN:
             self._parts.append(chunk[start:])
+
+    def _next(self, chunk: bytes, at: int) -> re.Match[bytes] | None:
+        """Find the next byte that matters, or the string's end."""
+        if self._state is not _STRING:
+            return self._state.search(chunk, at)
+        found = _STRING.match(chunk, at)
+        if found is None:
+            # Why: a backslash at the chunk's end takes the next chunk's first byte.
+            tail = chunk[at:]
+            self._skip = (len(tail) - len(tail.rstrip(b"\\"))) % 2
+        return found
 
     def _begin(self, chunk: bytes, at: int) -> Piece | None:
         """Take the first byte of an element or array, or the end of one."""
@@ -114,9 +123,6 @@ class Elements:
     def _step(self, byte: int) -> bool:
         """Take a byte that matters inside an element; return whether the element ends there."""
         if self._state is _STRING:
-            if byte == _BACKSLASH:
-                self._skip = 1
-                return False
             if self._depth:
                 self._state = _INSIDE
             return not self._depth
@@ -145,7 +151,6 @@ class Elements:
         self._counted = end
 
 
-_BACKSLASH: Final = 0x5C
 _QUOTE: Final = 0x22
 
 
