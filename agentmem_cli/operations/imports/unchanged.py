@@ -9,7 +9,6 @@ from agentmem_cli.operations.imports.adapter import MAIN
 from agentmem_cli.operations.imports.maps import FOLDER, MAP_END, read_header, source_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from agentmem_cli.operations.imports.adapter import Stream, Transcript
@@ -48,23 +47,28 @@ def unchanged(
     Returns:
         None: they must be read.
     """
-    headers = headers_of(store)
-    if keep_source and not all(header.kept for header in headers.values()):
-        return None
     found: list[MapHeader] = []
     for stream in transcript.streams:
-        header = _header_for(stream, headers)
-        if header is None or not _is_as_seen(stream.path, header):
+        header = _header_for(stream, store)
+        if header is None or (keep_source and not header.kept):
+            return None
+        if not _is_as_seen(stream.path, header):
             return None
         found.append(header)
     return found or None
 
 
-def _header_for(stream: Stream, headers: Mapping[str, MapHeader]) -> MapHeader | None:
-    own = headers.get(source_name(stream.name))
-    if own is None and stream.agent == MAIN:
-        return next((each for each in headers.values() if each.agent == MAIN), None)
-    return own
+def _header_for(stream: Stream, store: DirStore) -> MapHeader | None:
+    name = source_name(stream.name) + MAP_END
+    try:
+        # Why by its name first: looking for it costs more than all the rest.
+        with store.open_file(name) as file:
+            return read_header(file.read_at(0, HEADER_BYTES))
+    except FileNotFoundError:
+        if stream.agent != MAIN:
+            return None
+    headers = headers_of(store).values()
+    return next((header for header in headers if header.agent == MAIN), None)
 
 
 def _is_as_seen(path: Path, header: MapHeader) -> bool:
