@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import stat
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,10 +17,9 @@ from tests.unit.imports import building
 from tests.unit.imports.building import put
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from agentmem_cli.session.codec import JSON, Object
 
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "claude-code"
 PIXEL = base64.b64encode(b"\x89PNG not really").decode()
 UNANSWERED = "There is no result"
 
@@ -178,6 +178,36 @@ def test_no_name_in_a_map_leads_out_of_the_folder(
 
     assert made.read_bytes() == source.read_bytes()
     assert {path for path in set(tree(tmp_path)) - before if not path.startswith("out")} == set()
+
+
+def test_all_sources_of_a_session_go_into_a_folder_as_they_were(root: Path, tmp_path: Path) -> None:
+    ok("import", EXAMPLE)
+    target = tmp_path / "out"
+
+    main = ok("export", "@last", "--as", "original")
+    told = ok("export", "@last", "--as", "original", "-o", target, "--json").objects
+    again = run("export", "@last", "--as", "original", "-o", target)
+    back = ok("import", target)
+
+    files = {path.relative_to(target) for path in target.rglob("*.jsonl")}
+    assert files == {path.relative_to(EXAMPLE) for path in EXAMPLE.rglob("*.jsonl")}
+    for path in files:
+        assert (target / path).read_bytes() == (EXAMPLE / path).read_bytes()
+    assert len(told) >= 2
+    assert main.stdout == next(EXAMPLE.glob("*.jsonl")).read_bytes()
+    assert "--output DIR" in main.err
+    assert again.status == 4
+    assert "nothing new" in back.out
+    assert len(list(root.iterdir())) == 1
+
+
+def test_the_original_of_one_agent_is_given_alone() -> None:
+    ok("import", EXAMPLE)
+
+    done = ok("export", "@last", "--as", "original", "--agent", "c4a27")
+
+    (path,) = EXAMPLE.rglob("agent-c4a27.jsonl")
+    assert done.stdout == path.read_bytes()
 
 
 # -- messages ---------------------------------------------------------------
