@@ -86,7 +86,7 @@ def _turn(number: int, texts: list[list[str]]) -> Iterator[Record]:
     yield _tree("attachment", attachment={"type": "todo_reminder", "content": [], "itemCount": 0})
     reply = f"msg_a{number:05x}{ROUND}"
     first, second, third = (f"toolu_{letter}{number:05x}{ROUND}" for letter in "abc")
-    thought = {"type": "thinking", "thinking": short[at - 1], "signature": f"{at:08x}" * 30}
+    thought: Record = {"type": "thinking", "thinking": short[at - 1], "signature": f"{at:08x}" * 30}
     yield _assistant(reply, thought, output=1)
     yield _assistant(reply, _text(short[at - 2]), output=64)
     path = f"{CWD}/src/part_{number}.py"
