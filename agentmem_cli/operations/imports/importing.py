@@ -139,9 +139,9 @@ def _as_before(
         ConflictError: A session of its name is there that no import made.
         AgentMemError: The source is new, and holds no message.
     """
-    headers = unchanged(transcript, store, keep_source=options.keep_source)
+    headers, read = unchanged(transcript, store, keep_source=options.keep_source)
     if headers is not None:
-        return headers, False
+        return headers, read
     maps = find_maps(store)
     if not maps:
         _refuse_without_map(store, transcript.streams[0].path)

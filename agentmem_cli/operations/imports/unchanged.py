@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 HEADER_BYTES: Final = 64 << 10
 """More than a map's first line has."""
 
+PIECE_BYTES: Final = 96 << 10
+"""Bytes compared at once: of larger pieces each would be fresh memory, which costs more than
+the reading."""
+
 _SETTLED_MS: Final = 2_000
 """How long a file must have been left alone when it was read, for its times to tell a later
 change: no disk's clock is coarser."""
@@ -37,25 +41,28 @@ def headers_of(store: DirStore) -> dict[str, MapHeader]:
 
 def unchanged(
     transcript: Transcript, store: DirStore, *, keep_source: bool
-) -> list[MapHeader] | None:
-    """Return the headers of all sources of *transcript* where none was written to since.
+) -> tuple[list[MapHeader] | None, bool]:
+    """Return the headers of all sources of *transcript* where none holds another byte.
 
     That is told by size, both times and identity of the file, as long as it
-    had been left alone for a while when it was read. Whatever does not fit is
-    a reason to read, never an error.
+    had been left alone for a while when it was read; else by comparing it with
+    what is kept of it. Whatever does not fit is no error.
 
     Returns:
-        None: they must be read.
+        None for the headers: it is not known so. And whether bytes were read.
     """
     found: list[MapHeader] = []
+    read = False
     for stream in transcript.streams:
         header = _header_for(stream, store)
         if header is None or (keep_source and not header.kept):
-            return None
+            return None, read
         if not _is_as_seen(stream.path, header):
-            return None
+            read = True
+            if not _is_as_kept(stream, store, header):
+                return None, True
         found.append(header)
-    return found or None
+    return found or None, read
 
 
 def _header_for(stream: Stream, store: DirStore) -> MapHeader | None:
@@ -80,3 +87,19 @@ def _is_as_seen(path: Path, header: MapHeader) -> bool:
     if found.st_size != header.size or (*times, found.st_ino) != header.seen:
         return False
     return max(times) // 1_000_000 + _SETTLED_MS <= header.imported
+
+
+def _is_as_kept(stream: Stream, store: DirStore, header: MapHeader) -> bool:
+    """Whether a source is, byte for byte, what the session keeps of it."""
+    if header.made is None or not header.kept == header.size == stream.path.stat().st_size:
+        return False
+    # Why not by the digest: to hash takes several times as long as to read both.
+    try:
+        kept = store.open_file(source_name(header.source))
+    except FileNotFoundError:
+        return False
+    with kept, stream.path.open("rb", buffering=0) as file:
+        for offset in range(0, header.size, PIECE_BYTES):
+            if file.read(PIECE_BYTES) != kept.read_at(offset, PIECE_BYTES):
+                return False
+        return not file.read(1)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agentmem_cli.operations.imports.foreign import ForeignFile
 from agentmem_cli.operations.imports.importing import import_source
 from tests.unit.imports.building import NOW, header, lines, put, reply, take, user
 
@@ -23,65 +22,46 @@ def source(tmp_path: Path) -> Path:
     return put(tmp_path / "a.jsonl", lines(header(id="a"), user(1, "one"), reply(2, "two")))
 
 
-@pytest.fixture
-def digests(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """The files that were read through to be compared."""
-    read: list[Path] = []
-    real = ForeignFile.digest
-
-    def noted(self: ForeignFile, key: bytes, length: int) -> str:
-        read.append(self.path)
-        return real(self, key, length)
-
-    monkeypatch.setattr(ForeignFile, "digest", noted)
-    return read
-
-
-def test_a_source_that_nobody_wrote_to_is_not_read(
-    source: Path, root: Path, digests: list[Path]
-) -> None:
+def test_a_source_that_nobody_wrote_to_is_not_read(source: Path, root: Path) -> None:
     first = take(source, root)
 
     again = take(source, root)
 
-    assert digests == []
     assert again.nothing_new
     assert (again.messages, again.known, again.bytes) == (first.messages, 4, 0)
 
 
-def test_a_touched_source_is_read_and_found_the_same(
-    source: Path, root: Path, digests: list[Path]
-) -> None:
+def test_a_touched_source_is_read_and_found_the_same(source: Path, root: Path) -> None:
     take(source, root)
     source.touch()
 
     again = take(source, root)
 
-    assert digests == [source]
     assert again.nothing_new
     assert again.bytes == source.stat().st_size
 
 
 def test_a_source_that_was_just_written_when_it_was_read_is_read_again(
-    source: Path, root: Path, digests: list[Path]
+    source: Path, root: Path
 ) -> None:
     just_ms = source.stat().st_mtime_ns // 1_000_000 + 1
     import_source(source, root, now_ms=just_ms)
 
-    import_source(source, root, now_ms=NOW)
+    again = import_source(source, root, now_ms=NOW)
 
-    assert digests == [source]
+    assert (again.nothing_new, again.bytes) == (True, source.stat().st_size)
 
 
-def test_a_copy_in_its_place_is_read(source: Path, root: Path, digests: list[Path]) -> None:
+def test_a_copy_in_its_place_is_read(source: Path, root: Path) -> None:
     take(source, root)
     found = source.stat()
     other = put(source.with_name("copy"), source.read_bytes())
     other.replace(source)
     os.utime(source, ns=(found.st_atime_ns, found.st_mtime_ns))
 
-    assert take(source, root).nothing_new
-    assert digests == [source]
+    again = take(source, root)
+
+    assert (again.nothing_new, again.bytes) == (True, source.stat().st_size)
 
 
 def test_a_source_that_is_not_kept_yet_is_read_to_be_kept(source: Path, root: Path) -> None:
@@ -92,17 +72,38 @@ def test_a_source_that_is_not_kept_yet_is_read_to_be_kept(source: Path, root: Pa
     assert kept.read_bytes() == source.read_bytes()
 
 
-def test_a_map_of_an_older_version_lets_the_source_be_read(
-    source: Path, root: Path, digests: list[Path]
+@pytest.mark.parametrize("keep_source", [True, False])
+def test_a_touched_source_that_grew_adds_what_is_new(
+    source: Path, root: Path, keep_source: bool
 ) -> None:
+    take(source, root, keep_source=keep_source)
+    source.write_bytes(source.read_bytes() + lines(user(3, "three")))
+
+    again = take(source, root, keep_source=keep_source)
+
+    assert (again.new, again.messages) == (1, 3)
+
+
+def test_a_damaged_copy_is_not_what_a_source_is_known_by(source: Path, root: Path) -> None:
+    report = take(source, root)
+    kept = report.path / "files" / "plugins" / "import" / "a.jsonl"
+    kept.write_bytes(kept.read_bytes().replace(b"two", b"six"))
+    source.touch()
+
+    again = take(source, root)
+
+    assert (again.nothing_new, again.messages) == (True, 2)
+
+
+def test_a_map_of_an_older_version_lets_the_source_be_read(source: Path, root: Path) -> None:
     report = take(source, root)
     path = report.path / "files" / "plugins" / "import" / "a.jsonl.map.jsonl"
     path.write_bytes(b"".join(_without(path.read_bytes())))
 
     again = take(source, root)
 
-    assert digests == [source]
     assert (again.nothing_new, again.messages) == (True, 2)
+    assert again.bytes == source.stat().st_size
 
 
 def _without(data: bytes) -> Iterator[bytes]:
