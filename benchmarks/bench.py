@@ -8,7 +8,7 @@ slower machine or a busy one moves both. A bound is the yardstick's time by the
 row's factor, and the start-up of ``import typer`` measured between them, but
 for the rows about start-up itself.
 
-Corpora are made once, in BENCH_DIR (else build/bench, about 1.5 GB for a full
+Corpora are made once, in BENCH_DIR (else build/bench, about 3 GB for a full
 run). BENCH_PI_SOURCE names a real transcript of pi whose messages the import
 is measured with. The exit status is 1 when a row is out of its bounds.
 """
@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.measure import Failed, Result, interleave
-from benchmarks.rows import PROJECT, ROWS, Bench, Row, python
+from benchmarks.rows import ROWS
+from benchmarks.running import PROJECT, Bench, Row, python
 
 BEGIN_MARK = "<!-- benchmarks: begin -->"
 END_MARK = "<!-- benchmarks: end -->"

@@ -1,7 +1,8 @@
-"""Transcripts of other agents, to measure imports with."""
+"""A transcript of pi, to measure its import with, and what all transcripts share."""
 
 from __future__ import annotations
 
+import base64
 import json
 import uuid
 from datetime import date, timedelta
@@ -49,7 +50,7 @@ def make_pi(
     parent = b"null"
     t = START_MS
     with path.open("wb") as stream:
-        head = f'{{"type":"session","version":3,"id":"{session}","timestamp":"{_iso(t)}"'
+        head = f'{{"type":"session","version":3,"id":"{session}","timestamp":"{iso(t)}"'
         written += stream.write(f'{head},"cwd":"/home/dev/agentmem"}}\n'.encode())
         while written < size:
             mark = b"_%d" % (count // len(messages))
@@ -58,7 +59,7 @@ def make_pi(
             message = messages[count % len(messages)].replace(MARK, mark)
             written += stream.write(
                 b'{"type":"message","id":%b,"parentId":%b,"timestamp":"%b","message":%b}\n'
-                % (entry, parent, _iso(t).encode(), message)
+                % (entry, parent, iso(t).encode(), message)
             )
             parent = entry
             count += 1
@@ -113,8 +114,8 @@ def _pi_messages(dice: random.Random) -> list[bytes]:
     return found
 
 
-def _iso(t_ms: int) -> str:
-    """Write milliseconds UTC as pi does; a date is worked out once a day, so cheaply."""
+def iso(t_ms: int) -> str:
+    """Write milliseconds UTC as these tools do; a date is worked out once a day, so cheaply."""
     days, rest = divmod(t_ms, 86_400_000)
     if days not in _DATES:
         _DATES[days] = (date(1970, 1, 1) + timedelta(days=days)).isoformat()
@@ -122,6 +123,12 @@ def _iso(t_ms: int) -> str:
     minutes, second = divmod(seconds, 60)
     hour, minute = divmod(minutes, 60)
     return f"{_DATES[days]}T{hour:02d}:{minute:02d}:{second:02d}.{milliseconds:03d}Z"
+
+
+def picture(characters: int, dice: random.Random) -> str:
+    """Return so many *characters* of base64: a PNG by its first bytes, noise otherwise."""
+    data = b"\x89PNG\r\n\x1a\n" + dice.randbytes(characters // 4 * 3 - 8)
+    return base64.b64encode(data).decode()
 
 
 _DATES: dict[int, str] = {}

@@ -7,7 +7,7 @@ import re
 import sys
 import tomllib
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -25,42 +25,49 @@ HOMES = {
 }
 TOUCH_STORAGE = ("session/reader.py", "session/writer.py", "session/live.py")
 RENAMES = "storage/files.py"
+TOOLS = ("dev", "coverage")
 MODULE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 70
 
 
 class Import(NamedTuple):
-    """One imported module; ``typing_only`` where it stands under TYPE_CHECKING."""
+    """One imported module.
+
+    ``typing_only`` where it stands under TYPE_CHECKING, ``late`` where it
+    stands in a function.
+    """
 
     module: str
     line: int
     typing_only: bool
+    late: bool = False
 
 
 def imports_of(source: str) -> list[Import]:
     """Find every import of *source*, those inside functions too."""
     found: list[Import] = []
-    _collect(ast.parse(source), found, typing_only=False)
+    _collect(ast.parse(source), found, typing_only=False, late=False)
     return found
 
 
-def _collect(node: ast.AST, found: list[Import], *, typing_only: bool) -> None:
+def _collect(node: ast.AST, found: list[Import], *, typing_only: bool, late: bool) -> None:
     match node:
         case ast.Import():
-            found += [Import(alias.name, node.lineno, typing_only) for alias in node.names]
+            names = [alias.name for alias in node.names]
+            found += [Import(name, node.lineno, typing_only, late) for name in names]
         case ast.ImportFrom(module=str(module)):
             # "from package import module" names a module by its last word.
-            found += [
-                Import(f"{module}.{alias.name}", node.lineno, typing_only) for alias in node.names
-            ]
+            names = [f"{module}.{alias.name}" for alias in node.names]
+            found += [Import(name, node.lineno, typing_only, late) for name in names]
         case ast.If(test=ast.Name(id="TYPE_CHECKING"), body=body, orelse=otherwise):
             for statement in body:
-                _collect(statement, found, typing_only=True)
+                _collect(statement, found, typing_only=True, late=late)
             for statement in otherwise:
-                _collect(statement, found, typing_only=typing_only)
+                _collect(statement, found, typing_only=typing_only, late=late)
         case _:
+            inner = late or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
             for child in ast.iter_child_nodes(node):
-                _collect(child, found, typing_only=typing_only)
+                _collect(child, found, typing_only=typing_only, late=inner)
 
 
 def layer_of(name: str) -> str:
@@ -158,21 +165,52 @@ def length_faults(name: str, source: str) -> list[str]:
     return faults
 
 
-def undeclared(name: str, source: str, declared: frozenset[str]) -> list[str]:
-    """Name the imports that neither Python nor a declared dependency has."""
+# Newer Pythons have these themselves, so a module that asks for the version first may name them.
+LATER_STDLIB = frozenset({"compression"})
+
+
+def undeclared(
+    name: str,
+    source: str,
+    declared: frozenset[str],
+    optional: frozenset[str] = frozenset(),
+) -> list[str]:
+    """Name the imports that neither Python nor a declared dependency has.
+
+    What only an extra brings (*optional*) counts inside a function alone: a
+    module that cannot be loaded without it would need it always.
+    """
     known = declared | sys.stdlib_module_names | {"agentmem_cli"}
+    late = known | optional | LATER_STDLIB
     return [
         f"{name}:{each.line} imports {each.module}"
         for each in imports_of(source)
-        if each.module.split(".")[0] not in known and not each.typing_only
+        if each.module.split(".")[0] not in (late if each.late else known) and not each.typing_only
     ]
+
+
+def _packages(lines: list[str]) -> frozenset[str]:
+    """Read the importable names of requirements; ``backports.zstd`` is one of ``backports``."""
+    return frozenset(re.split(r"[<>=!~\[; .]", line)[0] for line in lines)
+
+
+def _project() -> dict[str, Any]:
+    project: dict[str, Any] = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))[
+        "project"
+    ]
+    return project
 
 
 def declared_dependencies() -> frozenset[str]:
     """Read the names of the run-time dependencies out of pyproject.toml."""
-    settings = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))
-    lines: list[str] = settings["project"]["dependencies"]
-    return frozenset(re.split(r"[<>=!~\[; ]", line)[0] for line in lines)
+    return _packages(_project()["dependencies"])
+
+
+def optional_dependencies() -> frozenset[str]:
+    """Read the names that extras for users bring out of pyproject.toml."""
+    extras: dict[str, list[str]] = _project()["optional-dependencies"]
+    lines = [line for name, extra in extras.items() if name not in TOOLS for line in extra]
+    return _packages(lines)
 
 
 def _named(path: Path) -> tuple[str, str]:
@@ -199,9 +237,9 @@ def test_every_module_keeps_the_rule(rule: object) -> None:
 
 
 def test_every_module_imports_declared_dependencies_only() -> None:
-    declared = declared_dependencies()
+    declared, optional = declared_dependencies(), optional_dependencies()
 
-    faults = [fault for path in MODULES for fault in undeclared(*_named(path), declared)]
+    faults = [fault for path in MODULES for fault in undeclared(*_named(path), declared, optional)]
 
     assert faults == [], "\n".join(faults)
     assert declared >= set(HOMES)
@@ -315,3 +353,20 @@ def test_an_undeclared_dependency_is_found() -> None:
     faults = undeclared("cli/a.py", "import os\nimport rich\nimport requests", frozenset({"rich"}))
 
     assert faults == ["cli/a.py:3 imports requests"]
+
+
+@pytest.mark.parametrize("source", ["import extra.zstd", "if a:\n    from extra import zstd"])
+def test_a_package_of_an_extra_counts_inside_a_function_only(source: str) -> None:
+    declared, optional = frozenset[str](), frozenset({"extra"})
+    inside = "def f():\n    " + source.replace("\n", "\n    ")
+
+    assert undeclared("cli/a.py", inside, declared, optional) == []
+    assert len(undeclared("cli/a.py", source, declared, optional)) == 1
+    assert len(undeclared("cli/a.py", inside, declared)) == 1
+
+
+def test_the_tools_of_developers_are_no_extras_of_users() -> None:
+    optional = optional_dependencies()
+
+    assert "backports" in optional
+    assert not optional & {"pytest", "ruff", "mypy", "coverage"}

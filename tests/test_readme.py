@@ -69,7 +69,7 @@ def test_the_library_example_runs_as_written() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["list", "show", "log", "as-of", "new", "append", "import", "verify"]
+    "name", ["list", "show", "log", "as-of", "new", "append", "import", "export", "verify"]
 )
 def test_every_command_has_a_row(name: str) -> None:
     assert re.search(rf"^\| `{name}\b", README, re.MULTILINE)

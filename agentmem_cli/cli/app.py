@@ -32,11 +32,12 @@ SECTIONS: Final[dict[str, dict[str, str]]] = {
         "show": "agentmem_cli.cli.look:show",
         "log": "agentmem_cli.cli.look:log",
         "as-of": "agentmem_cli.cli.look:as_of",
+        "export": "agentmem_cli.cli.exported:export",
     },
     "Change, with the past kept": {
         "new": "agentmem_cli.cli.change:new",
         "append": "agentmem_cli.cli.change:append",
-        "import": "agentmem_cli.cli.change:import_sources",
+        "import": "agentmem_cli.cli.brought:import_sources",
     },
     "Care": {
         "verify": "agentmem_cli.cli.care:verify",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agentmem_cli.cli.options import DryRunOption, JsonOption, SessionArg, parse_label, parse_path
+from agentmem_cli.cli.options import JsonOption, SessionArg, parse_label
 from agentmem_cli.cli.settings import Settings
 from agentmem_cli.errors import UsageError
 
@@ -182,55 +182,3 @@ def _author(name: str | None) -> Author | None:
     from agentmem_cli.session.author import Author
 
     return Author.plugin(name)
-
-
-def import_sources(
-    context: typer.Context,
-    sources: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="SOURCE...", help="Transcript files, or folders of them.", parser=parse_path
-        ),
-    ],
-    kind: Annotated[
-        str | None,
-        typer.Option(
-            "--from", metavar="KIND", help="The kind of the source; recognised if not given."
-        ),
-    ] = None,
-    no_source: Annotated[
-        bool,
-        typer.Option("--no-source", help="Do not keep the bytes of the source in the session."),
-    ] = False,
-    again: Annotated[
-        bool, typer.Option("--again", help="Import as a new session though one is there.")
-    ] = False,
-    dry_run: DryRunOption = False,
-    json: JsonOption = False,
-) -> int | None:
-    """Import transcripts of other agents; the sources are never written to.
-
-    Importing again adds only what is new. A line that cannot be used is
-    counted, told by its number, and kept with the source.
-    """
-    from agentmem_cli.cli.imported import Told
-    from agentmem_cli.cli.render import progress
-    from agentmem_cli.operations.imports.importing import import_paths
-
-    settings = Settings.of(context)
-    told = Told(settings, dry_run=dry_run)
-    with progress("import", told.total(sources), settings) as advance:
-        outcomes = import_paths(
-            sources,
-            settings.root,
-            now_ms=settings.now_ms,
-            kind=kind,
-            dry_run=dry_run,
-            keep_source=not no_source,
-            again=again,
-            lock_wait_s=settings.lock_wait_s,
-            progress=told.follow(advance),
-        )
-        done = list(outcomes)
-    told.outcomes(done, json=json)
-    return told.finish(done)

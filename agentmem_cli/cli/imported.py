@@ -6,15 +6,19 @@ import time
 from typing import TYPE_CHECKING
 
 from agentmem_cli.cli.failure import explain
+from agentmem_cli.cli.imported_words import TOLD, details, fitted, flawed, print_sums, value_of
 from agentmem_cli.cli.output import talk, warn
-from agentmem_cli.cli.render import GAP, count, summary
-from agentmem_cli.cli.text import cut, one_line, width
+from agentmem_cli.cli.render import count, summary
+from agentmem_cli.cli.text import one_line
+from agentmem_cli.errors import Unrecognised
+from agentmem_cli.operations.imports.folders import OLD, OTHER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from agentmem_cli.cli.failure import Failure
+    from agentmem_cli.cli.output import Output
     from agentmem_cli.cli.settings import Settings
     from agentmem_cli.operations.imports.report import Outcome, Report
     from agentmem_cli.session.codec import JSON
@@ -25,83 +29,130 @@ SCHEMA = "agentmem.import/1"
 SCHEMA_OF_ERROR = "agentmem.import-error/1"
 """One of several sources that failed."""
 
-_TOLD = 5
-"""Lines that could not be used which are told one by one."""
+_FEW = 20
+"""Sources that are told one by one; of more a sum by kind is printed."""
+
+
+class Bar:
+    """Tells a progress bar how far the sources are read."""
+
+    def __init__(self, advance: Callable[[int], None] | None) -> None:
+        """Tell *advance* the bytes since the last time; None: there is no bar."""
+        self._advance = advance
+        self._told = 0
+        self.follow = None if advance is None else self._follow
+        """Takes the bytes read of a source so far, and those there are."""
+
+    def _follow(self, done: int, _: int) -> None:
+        if self._advance is not None and done > self._told:
+            self._advance(done - self._told)
+            self._told = done
+
+    def end(self, outcome: Outcome) -> None:
+        """A source is done, whether or not its bytes were read to the end."""
+        if self._advance is None:
+            return
+        files = (outcome.source,) if outcome.report is None else outcome.report.files
+        self._follow(sum(map(_size, files)), 0)
+        self._told = 0
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 class Told:
     """Tells the outcomes of one run of `import`."""
 
-    def __init__(self, settings: Settings, *, dry_run: bool) -> None:
-        """Begin the clock of the summary."""
+    def __init__(
+        self,
+        settings: Settings,
+        paths: Sequence[Path],
+        *,
+        dry_run: bool,
+        verbose: bool,
+        json: bool,
+    ) -> None:
+        """Begin the clock of the summary; *paths* are what was to be imported."""
         self._settings = settings
+        self._paths = paths
         self._dry_run = dry_run
+        self._verbose = verbose
+        self._json = json
         self._begun = time.monotonic()
+        self._changes: dict[Path, int] = {}
+        self._failing: dict[Path, str] = {}
 
-    def total(self, sources: Sequence[Path]) -> int | None:
-        """Return the bytes of all sources, where they are plain files."""
-        if not self._settings.talks:
-            return None
-        try:
-            return sum(path.stat().st_size for path in sources if path.is_file()) or None
-        except OSError:
-            return None
-
-    def follow(self, advance: Callable[[int], None] | None) -> Callable[[int, int], None] | None:
-        """Return a callback for bytes read so far and in all, per source."""
-        if advance is None:
-            return None
-        before = 0
-
-        def follow(done: int, _: int) -> None:
-            nonlocal before
-            advance(done - before if done >= before else done)
-            before = done
-
-        return follow
-
-    def outcomes(self, done: Sequence[Outcome], *, json: bool) -> None:
-        """Print what became of every source; trouble goes to standard error."""
-        tried = [outcome for outcome in done if outcome.skipped is None]
+    def outcomes(self, done: Sequence[Outcome]) -> None:
+        """Print what became of all sources: a line each, or of many a sum by kind."""
+        reports = [outcome.report for outcome in done if outcome.report is not None]
+        one_by_one = self._verbose or len(reports) <= _FEW
         with self._settings.output() as out:
-            for outcome in tried:
-                report = outcome.report
-                if report is not None and json:
-                    out.object(SCHEMA, _value(report))
-                elif report is not None:
-                    for line in _fitted(report, self._settings.columns):
-                        out.line(line)
-                    self._details(report)
-                elif json and len(tried) > 1:
-                    # Why not of the only one: it fails as any command does.
-                    out.object(SCHEMA_OF_ERROR, self._failed(outcome))
+            if self._json:
+                self._objects(out, done)
+            elif one_by_one:
+                for report in reports:
+                    self._lines(out, report)
+            else:
+                print_sums(out, reports, self._settings)
+        if self._json:
+            return
+        if one_by_one:
+            for report in reports:
+                details(report)
+        else:
+            flawed(reports)
 
-    def _details(self, report: Report) -> None:
-        for torn in report.set_aside:
-            warn(
-                f"{report.session}/logs/{torn.log}.jsonl: {torn.cut} torn bytes at byte "
-                f"{torn.kept} were set aside in files/{torn.set_aside}"
-            )
-        if report.restored:
-            thing = "message, side record, value or blob"
-            things = count(report.restored, thing, "messages, side records, values and blobs")
-            put = "can be put" if report.dry_run else "put"
-            warn(f"{report.session}: {things} that it had lost, {put} in again from the source")
-        for flaw in report.unusable[:_TOLD]:
-            where = f"line {flaw.line}" + ("" if flaw.byte is None else f", byte {flaw.byte}")
-            warn(f"{report.source}: {where}: {flaw.why}")
-        more = report.lost + report.mended - min(len(report.unusable), _TOLD)
+    def _objects(self, out: Output, done: Sequence[Outcome]) -> None:
+        tried = [outcome for outcome in done if outcome.skipped is None]
+        for outcome in tried:
+            # Why not of the only one that fails: it fails as any command does.
+            if outcome.report is not None or len(tried) > 1:
+                self._object(out, outcome)
+
+    def _lines(self, out: Output, report: Report) -> None:
+        for line in fitted(report, self._settings.columns):
+            out.line(line)
+
+    def _object(self, out: Output, outcome: Outcome) -> None:
+        if outcome.report is not None:
+            out.object(SCHEMA, value_of(outcome.report))
+        elif outcome.error is not None:
+            out.object(SCHEMA_OF_ERROR, _failed(outcome))
+
+    def change(self, out: Output, outcome: Outcome) -> None:
+        """Print what a look at a watched source brought, if it brought something."""
+        report, source = outcome.report, outcome.source
+        if outcome.error is not None:
+            words = _why(outcome)
+            # Why not: a file that has just been made holds no message yet.
+            if not isinstance(outcome.error, Unrecognised) and self._failing.get(source) != words:
+                warn(words)
+            self._failing[source] = words
+            return
+        self._failing.pop(source, None)
+        if report is None or report.nothing_new:
+            return
+        self._changes[source] = (
+            self._changes.get(source, 0) + report.new + report.edited + report.restored
+        )
+        if self._json:
+            self._object(out, outcome)
+        else:
+            self._lines(out, report)
+
+    def end_of_watch(self) -> None:
+        """Tell what a watch brought in all, and what it could not read to the end."""
+        for words in list(self._failing.values())[:TOLD]:
+            warn(words)
+        more = len(self._failing) - TOLD
         if more > 0:
-            warn(f"{report.source}: {count(more, 'more line')} like these")
-        if report.torn is not None:
-            line, byte, length = report.torn
-            at = "" if byte is None else f", byte {byte}"
-            warn(f"{report.source}: cut off in line {line}{at} ({length} bytes not used yet)")
-
-    def _failed(self, outcome: Outcome) -> dict[str, JSON]:
-        failure = _failure(outcome)
-        told: dict[str, JSON] = {"kind": failure.kind, "message": failure.message}
-        return {"source": str(outcome.source), "error": told}
+            warn(f"{count(more, 'more file')} not understood")
+        added = sum(self._changes.values())
+        talk(f"{count(added)} new in {count(len(self._changes), 'source')}")
 
     def finish(self, done: Sequence[Outcome]) -> int | None:
         """Tell the sum, and return the exit status.
@@ -112,35 +163,66 @@ class Told:
         """
         tried = [outcome for outcome in done if outcome.skipped is None]
         failed = [outcome for outcome in tried if outcome.error is not None]
-        _warn_of_passed([outcome for outcome in done if outcome.skipped is not None])
         if len(tried) == 1 and failed:
             assert failed[0].error is not None
+            self._warn_of_passed(done)
             raise failed[0].error
-        for outcome in failed:
-            failure = _failure(outcome)
-            warn(failure.message + (f" ({failure.hint})" if failure.hint else ""))
-        reports = [outcome.report for outcome in done if outcome.report is not None]
+        self.sum_up(done)
+        if not tried:
+            if any(outcome.skipped == OLD for outcome in done):
+                return None
+            where = ", ".join(str(path) for path in self._paths)
+            warn(f"{where}: no transcript of a known kind found")
+            return 1
+        return _failure(failed[0]).exit_code if failed else None
+
+    def sum_up(self, done: Sequence[Outcome]) -> None:
+        """Tell what was not understood, and how much was read in what time."""
+        tried = [outcome for outcome in done if outcome.skipped is None]
+        failed = [outcome for outcome in tried if outcome.error is not None]
+        self._warn_of_passed(done)
+        self._not_understood(failed)
+        reports = [outcome.report for outcome in tried if outcome.report is not None]
         _warn_of_readers(reports)
         lines = sum(report.lines for report in reports)
         read = sum(report.bytes for report in reports)
         elapsed_s = time.monotonic() - self._begun
-        sources = count(len(tried), "source")
-        also = f", {count(len(failed))} failed" if failed else ""
+        told = count(len(tried), "source")
+        if failed:
+            told += f", {count(len(failed))} failed"
+        old = sum(outcome.skipped == OLD for outcome in done)
+        if old:
+            told += f", {count(old)} not changed since"
+        other = sum(outcome.skipped == OTHER for outcome in done)
+        if other:
+            told += f", {count(other, 'other file')} passed by"
         dry = "; nothing was written (dry run)" if self._dry_run else ""
-        talk(f"{sources}{also}: {summary(lines, 'line', read, elapsed_s)}{dry}")
-        if not tried:
-            return 1
-        return _failure(failed[0]).exit_code if failed else None
+        work = summary(lines, "line", read, elapsed_s)
+        if reports and not read:
+            work = "nobody wrote to them since, so they were not read again"
+        talk(f"{told}: {work}{dry}")
 
+    def _not_understood(self, failed: Sequence[Outcome]) -> None:
+        shown = failed if self._verbose else failed[:TOLD]
+        for outcome in shown:
+            warn(_why(outcome, hint=False))
+        for hint in dict.fromkeys(_failure(outcome).hint for outcome in shown):
+            if hint:
+                talk(f"hint: {one_line(hint)}")
+        if len(failed) > len(shown):
+            more = count(len(failed) - len(shown), "more file")
+            warn(f"{more} not understood; --verbose names them all")
 
-def _warn_of_passed(passed: Sequence[Outcome]) -> None:
-    """Name what stood in a folder and was not tried."""
-    for outcome in passed[:_TOLD]:
-        warn(f"{outcome.source}: passed by: {outcome.skipped}")
-    more = len(passed) - _TOLD
-    if more > 0:
-        things = count(more, "more link or special file", "more links and special files")
-        warn(f"{things} passed by")
+    def _warn_of_passed(self, done: Sequence[Outcome]) -> None:
+        """Name what stood in a folder and was not tried, but for documents of other things."""
+        passed = [outcome for outcome in done if outcome.skipped not in (None, OTHER, OLD)]
+        shown = passed if self._verbose else passed[:TOLD]
+        for outcome in shown:
+            warn(f"{outcome.source}: passed by: {outcome.skipped}")
+        more = len(passed) - len(shown)
+        if more > 0:
+            things = count(more, "more link or special file", "more links and special files")
+            warn(f"{things} passed by")
 
 
 def _failure(outcome: Outcome) -> Failure:
@@ -152,6 +234,17 @@ def _failure(outcome: Outcome) -> Failure:
     return failure._replace(message=f"{outcome.source}: {failure.message}")
 
 
+def _failed(outcome: Outcome) -> dict[str, JSON]:
+    failure = _failure(outcome)
+    told: dict[str, JSON] = {"kind": failure.kind, "message": failure.message}
+    return {"source": str(outcome.source), "error": told}
+
+
+def _why(outcome: Outcome, *, hint: bool = True) -> str:
+    failure = _failure(outcome)
+    return f"{failure.message} ({failure.hint})" if hint and failure.hint else failure.message
+
+
 def _warn_of_readers(reports: Sequence[Report]) -> None:
     """Warn of the first session, if any, that other users may read."""
     from agentmem_cli.cli.opening import warn_of_readers
@@ -160,80 +253,3 @@ def _warn_of_readers(reports: Sequence[Report]) -> None:
     for report in reports:
         if warn_of_readers(report.session, DirStore(str(report.path), 0)):
             return
-
-
-def _fitted(report: Report, columns: int | None) -> list[str]:
-    """Return what is told of a source on one line; where that is too wide for a screen, on more."""
-    from textwrap import wrap
-
-    session, told = one_line(report.session), _line(report)
-    line = f"{session}{GAP}{told}"
-    if columns is None or width(line) <= columns:
-        return [line]
-    return [cut(session, columns), *wrap(told, columns, initial_indent=GAP, subsequent_indent=GAP)]
-
-
-def _line(report: Report) -> str:
-    if report.older:
-        return f"nothing new (an older copy, {count(report.messages, 'message')})"
-    if report.nothing_new:
-        return f"nothing new ({count(report.messages, 'message')})"
-    told = [count(report.messages, "message")]
-    if report.agents > 1:
-        told.append(count(report.agents, "agent"))
-    if report.asides:
-        told.append(count(report.asides, "aside"))
-    if report.blobs:
-        told.append(count(report.blobs, "blob"))
-    told += _compared(report)
-    if report.left:
-        left = ", ".join(f"{number} {name}" for name, number in sorted(report.left.items()))
-        told.append(f"not made into anything: {left}")
-    if report.lost:
-        told.append(f"{count(report.lost, 'line')} not usable")
-    return f"from {report.kind}: {one_line(', '.join(told))}"
-
-
-def _compared(report: Report) -> list[str]:
-    """Say what is new beside what was known."""
-    told = []
-    if report.restored:
-        told.append(f"{count(report.restored)} restored")
-    if report.known or report.restored:
-        told.append(f"{count(report.new)} new")
-    return told
-
-
-def _value(report: Report) -> dict[str, JSON]:
-    torn = report.torn
-    return {
-        "source": str(report.source),
-        "kind": report.kind,
-        "session": report.session,
-        "path": str(report.path),
-        "created": report.created,
-        "nothing_new": report.nothing_new,
-        "older": report.older,
-        "dry_run": report.dry_run,
-        "lines": report.lines,
-        "bytes": report.bytes,
-        "messages": report.messages,
-        "asides": report.asides,
-        "values": report.values,
-        "agents": report.agents,
-        "blobs": report.blobs,
-        "new": report.new,
-        "edited": report.edited,
-        "known": report.known,
-        "restored": report.restored,
-        "set_aside": [torn.set_aside for torn in report.set_aside],
-        "types": {**report.types},
-        "left": {**report.left},
-        "lost": report.lost,
-        "mended": report.mended,
-        "unusable": [
-            {"line": flaw.line, "byte": flaw.byte, "why": flaw.why} for flaw in report.unusable
-        ],
-        "torn": None if torn is None else {"line": torn[0], "byte": torn[1], "length": torn[2]},
-        "kept_source": report.kept_source,
-    }

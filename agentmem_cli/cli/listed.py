@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from agentmem_cli.cli.settings import Settings
     from agentmem_cli.operations.listing import Row
+    from agentmem_cli.session.codec import JSON
 
 SCHEMA: Final = "agentmem.session/1"
 """One session of a listing."""
@@ -28,7 +29,11 @@ _ID_LEAST: Final = 12
 _TITLE_LEAST: Final = 8
 """Columns that titles have on the narrowest screen."""
 
+_WIDE: Final = 140
+"""Columns of a screen on which there is room for the folder too."""
+
 _GIVEN_UP: Final = (
+    ("PROJECT", 24),
     ("AGENTS", 24),
     ("SIZE", 24),
     ("LABELS", 24),
@@ -38,36 +43,53 @@ _GIVEN_UP: Final = (
 """What goes on a narrow screen, the first one first, where a title would have less than this."""
 
 
-def print_json(settings: Settings, shown: Sequence[Row]) -> None:
-    """Print one object a session."""
+def print_json(settings: Settings, shown: Sequence[Row], *, tree: bool = False) -> None:
+    """Print one object a session; with *tree* each has its agents."""
     root = str(settings.root)
     with settings.output() as out:
         for row in shown:
-            out.write_bytes(
-                json_line(
-                    {
-                        "schema": SCHEMA,
-                        "id": row.id,
-                        "title": row.title,
-                        "agents": row.agents,
-                        "messages": row.messages,
-                        "size_bytes": row.size_bytes,
-                        "started": None if row.started_ms is None else utc_time(row.started_ms),
-                        "updated": None if row.updated_ms is None else utc_time(row.updated_ms),
-                        "model": row.model,
-                        "labels": {**row.labels},
-                        "cwd": row.cwd,
-                        "damaged_places": row.damaged,
-                        "problem": row.problem,
-                        "path": f"{root}/{row.id}",
-                    }
-                )
-            )
+            fields: dict[str, JSON] = {
+                "schema": SCHEMA,
+                "id": row.id,
+                "title": row.title,
+                "agents": row.agents,
+                "messages": row.messages,
+                "size_bytes": row.size_bytes,
+                "started": None if row.started_ms is None else utc_time(row.started_ms),
+                "updated": None if row.updated_ms is None else utc_time(row.updated_ms),
+                "model": row.model,
+                "labels": {**row.labels},
+                "cwd": row.cwd,
+                "forked_from": _fork_value(row),
+                "damaged_places": row.damaged,
+                "problem": row.problem,
+                "path": f"{root}/{row.id}",
+            }
+            if tree:
+                from agentmem_cli.cli.listed_tree import agent_values
+
+                fields["tree"] = agent_values(f"{root}/{row.id}", row)
+            out.write_bytes(json_line(fields))
     _warn(shown)
     _warn_of_readers(settings, shown)
 
 
-def print_table(settings: Settings, shown: Sequence[Row], *, fitting: int, everything: int) -> None:
+def _fork_value(row: Row) -> JSON:
+    if row.forked_from is None:
+        return None
+    session, at = row.forked_from
+    return {"session": session, "at": at}
+
+
+def print_table(
+    settings: Settings,
+    shown: Sequence[Row],
+    *,
+    fitting: int,
+    everything: int,
+    tree: bool = False,
+    project: bool = False,
+) -> None:
     """Print a table, and on standard error how many of how many sessions it has.
 
     Args:
@@ -75,31 +97,26 @@ def print_table(settings: Settings, shown: Sequence[Row], *, fitting: int, every
         shown: The rows.
         fitting: How many sessions fit the filters.
         everything: How many there are.
+        tree: Whether the agents are to be listed under their sessions.
+        project: Whether the folder is to be shown; on a wide screen it is anyway.
     """
     labelled = any(row.labels for row in shown)
     damaged = any(row.damaged or row.problem for row in shown)
-    columns = [
-        Column(_ID, least=_ID_LEAST, style="cyan"),
-        Column("UPDATED"),
-        Column("MSGS", "right"),
-        Column("AGENTS", "right"),
-        Column("SIZE", "right"),
-        Column(_TITLE, least=_TITLE_LEAST),
-    ]
-    if labelled:
-        columns.append(Column("LABELS", least=8))
-    if damaged:
-        columns.append(Column("DAMAGE", style="red"))
-    lines = []
+    wide = settings.columns is not None and settings.columns >= _WIDE
+    placed = (project or wide) and any(row.cwd for row in shown)
+    columns = _columns(placed=placed, labelled=labelled, damaged=damaged)
+    lines: list[list[str]] = []
     for row in shown:
         cells = [
             row.id,
             "?" if row.updated_ms is None else age(row.updated_ms, settings.now_ms),
             "?" if row.messages is None else count(row.messages),
-            count(row.agents),
+            f"1+{count(row.agents - 1)}" if row.agents > 1 else count(row.agents),
             size(row.size_bytes),
-            row.title or "",
+            _title(row),
         ]
+        if placed:
+            cells.insert(-1, row.cwd or "")
         if labelled:
             cells.append(" ".join(f"{key}={value}" for key, value in row.labels.items()))
         if damaged:
@@ -107,12 +124,43 @@ def print_table(settings: Settings, shown: Sequence[Row], *, fitting: int, every
         lines.append(cells)
     if settings.columns is not None:
         columns, lines = _narrowed(str(settings.root), settings.columns, columns, lines)
+    if tree:
+        from agentmem_cli.cli.listed_tree import with_agents
+
+        lines = with_agents(settings, shown, columns, lines)
     if shown:
         with settings.output(paged=True) as out:
             table(out, columns, lines, settings)
     _tell(settings, len(shown), fitting, everything)
     _warn(shown)
     _warn_of_readers(settings, shown)
+
+
+def _columns(*, placed: bool, labelled: bool, damaged: bool) -> list[Column]:
+    columns = [
+        Column(_ID, least=_ID_LEAST, style="cyan"),
+        Column("UPDATED"),
+        Column("MSGS", "right"),
+        Column("AGENTS", "right"),
+        Column("SIZE", "right"),
+    ]
+    if placed:
+        columns.append(Column("PROJECT", least=12))
+    columns.append(Column(_TITLE, least=_TITLE_LEAST))
+    if labelled:
+        columns.append(Column("LABELS", least=8))
+    if damaged:
+        columns.append(Column("DAMAGE", style="red"))
+    return columns
+
+
+def _title(row: Row) -> str:
+    title = row.title or ""
+    if row.forked_from is None:
+        return title
+    session, at = row.forked_from
+    place = "" if at is None else f" at {at}"
+    return f"{title} (forked from {session}{place})".lstrip()
 
 
 def _narrowed(

@@ -26,6 +26,7 @@ from agentmem_cli.limits import LIST_ROWS
 
 if TYPE_CHECKING:
     from agentmem_cli.cli.shown import Opened
+    from agentmem_cli.operations.projects import Project
 
 LastOption = Annotated[
     int | None,
@@ -37,6 +38,29 @@ AsOfOption = Annotated[
 ]
 FullOption = Annotated[
     bool, typer.Option("--full", help="Print tool calls and results whole, not folded.")
+]
+ProjectOption = Annotated[
+    str | None,
+    typer.Option(
+        "--project",
+        metavar="FOLDER",
+        help="Only sessions that worked in this folder or below it, or in one of this name.",
+    ),
+]
+TreeOption = Annotated[
+    bool, typer.Option("--tree", help="List the agents of each session under it.")
+]
+SortOption = Annotated[
+    str,
+    typer.Option(
+        "--sort",
+        metavar="BY",
+        help="By updated, started, size, messages, title or id; updated if not given.",
+    ),
+]
+LimitOption = Annotated[
+    int | None,
+    typer.Option("--limit", metavar="N", min=0, help="Print N sessions at most; 0: all of them."),
 ]
 
 
@@ -53,20 +77,10 @@ def list_sessions(
         str | None,
         typer.Option("--agent", metavar="ID", help="Only sessions with an agent of this id."),
     ] = None,
-    sort: Annotated[
-        str,
-        typer.Option(
-            "--sort",
-            metavar="BY",
-            help="By updated, started, size, messages, title or id; updated if not given.",
-        ),
-    ] = "updated",
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            "--limit", metavar="N", min=0, help="Print N sessions at most; 0: all of them."
-        ),
-    ] = None,
+    project: ProjectOption = None,
+    tree: TreeOption = False,
+    sort: SortOption = "updated",
+    limit: LimitOption = None,
     json: JsonOption = False,
 ) -> None:
     """List the sessions, the last updated first.
@@ -95,14 +109,33 @@ def list_sessions(
         larger=larger,
         older=older,
     )
+    place = _project(project)
     everything = list(rows(str(settings.root)))
-    found = ordered(matching(everything, wanted, agent), sort)
+    found = ordered(matching(everything, wanted, agent, place), sort)
     most = limit if limit is not None else (0 if json else LIST_ROWS)
     shown = found[:most] if most else found
     if json:
-        print_json(settings, shown)
+        print_json(settings, shown, tree=tree)
     else:
-        print_table(settings, shown, fitting=len(found), everything=len(everything))
+        print_table(
+            settings,
+            shown,
+            fitting=len(found),
+            everything=len(everything),
+            tree=tree,
+            project=place is not None,
+        )
+
+
+def _project(words: str | None) -> Project | None:
+    if words is None:
+        return None
+    from agentmem_cli.operations.projects import Project
+
+    if not words:
+        msg = "--project is empty"
+        raise UsageError(msg)
+    return Project(words)
 
 
 def show(
@@ -142,7 +175,7 @@ def show(
     if chosen not in FORMATS:
         msg = f"--format: {chosen!r} is none of {', '.join(FORMATS)}"
         raise UsageError(msg)
-    opened = _open(settings, session, agent, as_of or "now")
+    opened = open_place(settings, session, agent, as_of or "now")
     print_conversation(
         settings,
         opened,
@@ -177,7 +210,7 @@ def as_of(
     from agentmem_cli.cli.shown import print_view
 
     settings = Settings.of(context)
-    opened = _open(settings, session, agent, place)
+    opened = open_place(settings, session, agent, place)
     print_view(settings, opened, last=last, full=full, json=json)
 
 
@@ -239,7 +272,7 @@ def _message_number(option: str, words: str | None) -> int | None:
     return int(number)
 
 
-def _open(settings: Settings, session: str, agent: str | None, place: str) -> Opened:
+def open_place(settings: Settings, session: str, agent: str | None, place: str) -> Opened:
     """Find a session, its agent and a place in time."""
     from agentmem_cli.cli.clock import parse_time
     from agentmem_cli.cli.opening import open_to_look

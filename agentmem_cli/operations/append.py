@@ -13,7 +13,7 @@ from agentmem_cli.operations.imports.naming import safe_name
 from agentmem_cli.operations.metas import Refreshed, is_current, refresh
 from agentmem_cli.session.change import ChangeRecord, Push
 from agentmem_cli.session.entry import Entry
-from agentmem_cli.session.keys import CURRENT, SESSION
+from agentmem_cli.session.keys import CURRENT, NAME, SESSION
 from agentmem_cli.session.meta import SessionMeta, title_of
 from agentmem_cli.session.record import Saved
 from agentmem_cli.session.writer import append_records
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from agentmem_cli.session.session import TornTail
     from agentmem_cli.session.writer import Appended
     from agentmem_cli.storage.directory import DirStore
-
-NAME = "agentmem.name"
-"""The saved value of an agent's name as it was given, where its log is called otherwise."""
 
 MAIN = "main"
 """The log of the first agent of a session that is started here."""

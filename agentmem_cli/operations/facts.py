@@ -8,7 +8,7 @@ from agentmem_cli.limits import LISTING_HEAD_BYTES, LISTING_TAIL_BYTES
 from agentmem_cli.operations.damage import causes
 from agentmem_cli.operations.imports.adapter import CWD
 from agentmem_cli.session.codec import loads_fast
-from agentmem_cli.session.keys import CURRENT, MODEL, SESSION, TITLE
+from agentmem_cli.session.keys import CURRENT, FORKED_FROM, MODEL, SESSION, TITLE
 from agentmem_cli.session.session import choose_main
 
 if TYPE_CHECKING:
@@ -34,12 +34,15 @@ class Facts(NamedTuple):
     """Known only where every byte of the main agent's log was read; 0 without any log."""
     damaged: int | None
     """Damaged places; None where not every byte of every log was read."""
+    forked_from: JSON
+    """The saved note of the session that it was forked from."""
 
 
-class _Seen:
-    """One log as its head and tail show it."""
+class Seen:
+    """One log as its head and tail show it; None where they do not tell."""
 
     def __init__(self, log: str) -> None:
+        """Begin with nothing known of *log*."""
         self.log = log
         self.parent: str | None = None
         self.retired = False
@@ -64,15 +67,7 @@ def from_logs(path: str, logs: Sequence[tuple[str, int, int]]) -> Facts:
     Raises:
         OSError: A log cannot be read.
     """
-    from agentmem_cli.storage.survey import head_and_tail
-
-    seen: dict[str, _Seen] = {}
-    for log, size, _ in logs:
-        head, tail, _ = head_and_tail(path, log, LISTING_HEAD_BYTES, LISTING_TAIL_BYTES)
-        if size <= LISTING_HEAD_BYTES:
-            seen[log] = _whole(log, head)
-        else:
-            seen[log] = _ends(log, head, tail)
+    seen = seen_in(path, logs)
     agents = [one for log, one in seen.items() if log != SESSION]
     own = seen.get(SESSION)
     current = None if own is None else own.saved.get(CURRENT)
@@ -92,10 +87,25 @@ def from_logs(path: str, logs: Sequence[tuple[str, int, int]]) -> Facts:
         len(agents),
         chosen.messages if chosen is not None else (None if agents else 0),
         None if None in damaged else sum(count or 0 for count in damaged),
+        saved.get(FORKED_FROM),
     )
 
 
-def _first_title(seen: _Seen | None) -> str | None:
+def seen_in(path: str, logs: Sequence[tuple[str, int, int]]) -> dict[str, Seen]:
+    """Read the ends of each of *logs*, as `from_logs` does."""
+    from agentmem_cli.storage.survey import head_and_tail
+
+    seen: dict[str, Seen] = {}
+    for log, size, _ in logs:
+        head, tail, _ = head_and_tail(path, log, LISTING_HEAD_BYTES, LISTING_TAIL_BYTES)
+        if size <= LISTING_HEAD_BYTES:
+            seen[log] = _whole(log, head)
+        else:
+            seen[log] = _ends(log, head, tail)
+    return seen
+
+
+def _first_title(seen: Seen | None) -> str | None:
     from agentmem_cli.session.meta import title_of
 
     return None if seen is None or seen.first_text is None else title_of(seen.first_text)
@@ -105,14 +115,14 @@ def _string(value: JSON) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _whole(log: str, data: bytes) -> _Seen:
+def _whole(log: str, data: bytes) -> Seen:
     """Fold a log that is small enough, leniently."""
     from agentmem_cli.session.fold import LogFold
     from agentmem_cli.session.reader import HeldFiles
     from agentmem_cli.session.source import LogSource
     from agentmem_cli.storage.logfile import BytesLog
 
-    seen = _Seen(log)
+    seen = Seen(log)
     times: list[int] = []
 
     def look(line: Any, _: object) -> None:  # noqa: ANN401 - a Line
@@ -131,9 +141,9 @@ def _whole(log: str, data: bytes) -> _Seen:
     return seen
 
 
-def _ends(log: str, head: bytes, tail: bytes) -> _Seen:
+def _ends(log: str, head: bytes, tail: bytes) -> Seen:
     """Read a large log's first lines up to the first text, and what its last lines save."""
-    seen = _Seen(log)
+    seen = Seen(log)
     lines = head.split(b"\n")
     if len(lines) > 1:
         lines.pop()  # Why: the window may have cut it.
@@ -160,14 +170,14 @@ def _ends(log: str, head: bytes, tail: bytes) -> _Seen:
     return seen
 
 
-def _take_states(seen: _Seen, lines: Iterable[bytes]) -> None:
+def _take_states(seen: Seen, lines: Iterable[bytes]) -> None:
     for line in lines:
         # Why: a saved value is rare, and decoding every line would cost ten times this.
         if b'"state"' in line[:200] and (fields := _fields(line)) is not None:
             _take(seen, fields, first_only=False)
 
 
-def _take(seen: _Seen, fields: Object, *, first_only: bool) -> None:
+def _take(seen: Seen, fields: Object, *, first_only: bool) -> None:
     kind = fields.get("type")
     if kind == "state" and not first_only:
         key = fields.get("key")

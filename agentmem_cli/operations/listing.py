@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Iterable, Iterator
 
+    from agentmem_cli.operations.projects import Project
     from agentmem_cli.session.codec import JSON
 
 OURS = "agentmem"
@@ -41,6 +42,8 @@ class Row(NamedTuple):
     problem: str | None
     """Why its meta was not used, or why it cannot be read at all."""
     logs: tuple[str, ...]
+    forked_from: tuple[str, int | None] | None = None
+    """The session that it is a fork of, and how many messages of that it begins with."""
 
 
 class Wanted(Protocol):
@@ -174,6 +177,7 @@ def _from_meta(id_: str, seen: Survey, meta: SessionMeta) -> Row:
         damaged if type(damaged) is int else None,
         "a change was cut short" if seen.unfinished else None,
         logs,
+        fork_of(meta.listed.get("forked_from")),
     )
 
 
@@ -198,7 +202,16 @@ def _from_logs(
         facts.damaged,
         problem or ("a change was cut short" if seen.unfinished else None),
         tuple(log for log, _, _ in seen.logs),
+        fork_of(old.listed.get("forked_from")) or fork_of(facts.forked_from),
     )
+
+
+def fork_of(value: JSON) -> tuple[str, int | None] | None:
+    """Return the session and the number of messages that the note of a fork tells."""
+    if not isinstance(value, dict) or not isinstance(session := value.get("session"), str):
+        return None
+    at = value.get("at")
+    return session, at if type(at) is int else None
 
 
 def _cwd(meta: SessionMeta) -> str | None:
@@ -210,10 +223,15 @@ def _unreadable(id_: str, problem: str) -> Row:
     return Row(id_, None, 0, None, 0, None, None, None, {}, None, None, problem, ())
 
 
-def matching(found: Iterable[Row], wanted: Wanted, agent: str | None = None) -> Iterator[Row]:
+def matching(
+    found: Iterable[Row],
+    wanted: Wanted,
+    agent: str | None = None,
+    project: Project | None = None,
+) -> Iterator[Row]:
     """Yield the rows that all filters fit; *agent* is the beginning of an agent's id."""
     for row in found:
-        if (
+        if (project is None or project.holds(row.cwd)) and (
             _in_time(row, wanted)
             and _has_labels(row, wanted)
             and (wanted.model is None or wanted.model in (row.model or "").casefold())

@@ -1,4 +1,4 @@
-"""Images: their bytes as blobs beside the log, a reference in the message.
+"""Images and other attachments: bytes as blobs beside the log, a reference in the message.
 
 Source: DESIGN.md, "Blobs".
 """
@@ -21,8 +21,14 @@ BLOB_FOLDER: Final = "blobs/"
 REFERENCE: Final = "blob:"
 """How the address of a blob begins."""
 
-_EXTENSIONS: Final = {"jpeg": "jpg"}
+TEXT: Final = "txt"
+"""The media type, and the extension of the blob, of a tool's long output kept as a text."""
+
+_EXTENSIONS: Final = {"jpeg": "jpg", TEXT: TEXT}
 _AS_THEY_ARE: Final = frozenset({"png", "gif", "webp", "heic", "heif", "svg"})
+
+ATTACHMENTS: Final = frozenset({"image", "document", "audio", "video"})
+"""The types of parts that can refer to a blob. Only an image's data is made one on saving."""
 
 
 class BlobFiles(Protocol):
@@ -87,25 +93,31 @@ def check_blob(name: str, data: bytes) -> None:
         raise BadBlob(msg)
 
 
-def image_parts(value: Object) -> Iterator[Object]:
-    """Yield the image parts of the message *value*, those inside tool results too."""
+def attachment_parts(value: Object) -> Iterator[Object]:
+    """Yield the parts of the message *value* that are `ATTACHMENTS`, those in results too."""
     for part in parts_of(value):
         kind = part.get("type")
-        if kind == "image":
+        if kind in ATTACHMENTS:
             yield part
         elif kind == "toolresult":
             for inner in parts_of(part):
-                if inner.get("type") == "image":
+                if inner.get("type") in ATTACHMENTS:
                     yield inner
+
+
+def image_parts(value: Object) -> Iterator[Object]:
+    """Yield the image parts of the message *value*, those inside tool results too."""
+    return (part for part in attachment_parts(value) if part.get("type") == "image")
 
 
 def blob_names(value: Object) -> list[str]:
     """Return the names of the blobs that the message *value* refers to."""
-    return [name for part in image_parts(value) if (name := referred(part.get("data"))) is not None]
+    datas = (part.get("data") for part in attachment_parts(value))
+    return [name for data in datas if (name := referred(data)) is not None]
 
 
 def referred(data: JSON) -> str | None:
-    """Return the blob's name that an image's *data* refers to; None: it is no reference."""
+    """Return the blob's name that an attachment's *data* refers to; None: it is no reference."""
     if not isinstance(data, dict) or data.get("type") != "url":
         return None
     address = data.get("value")
@@ -157,7 +169,7 @@ def put_back(
 ) -> tuple[Message, list[Exception]]:
     """Return *message* with its blobs' data put back, and what could not be.
 
-    A lost image's data becomes ``{"type": "unknown"}``, or with *keep_lost*
+    The data of a lost one becomes ``{"type": "unknown"}``, or with *keep_lost*
     stays the reference that it is.
     """
     if REFERENCE.encode() not in message.raw:
@@ -167,7 +179,7 @@ def put_back(
     value = loads_object(message.raw)
     failures: list[Exception] = []
     changed = False
-    for part in image_parts(value):
+    for part in attachment_parts(value):
         name = referred(part.get("data"))
         if name is None:
             continue
@@ -201,7 +213,11 @@ def decode_base64(text: str) -> bytes | None:
     import binascii
 
     try:
-        data = base64.b64decode(text, validate=True)
+        data = binascii.a2b_base64(text, strict_mode=True)
     except (binascii.Error, ValueError):
         return None
-    return data if base64.b64encode(data).decode() == text else None
+    # Why only the end: strictly decoded, all before it has one spelling.
+    groups, over = divmod(len(data), 3)
+    end = base64.b64encode(data[-(over or 3) :]).decode()
+    same = len(text) == 4 * (groups + bool(over)) and text.endswith(end)
+    return data if same else None

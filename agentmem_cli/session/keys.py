@@ -21,3 +21,6 @@ CURRENT: Final = "rig::current_agent"
 
 FORKED_FROM: Final = "agentmem.forked_from"
 """The saved value that notes a fork: ``{"session", "agent", "n"}``."""
+
+NAME: Final = "agentmem.name"
+"""The saved value of an agent's name as it was given, where its log is called otherwise."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from agentmem_cli.session.author import Author
 from agentmem_cli.session.entry import Entry
+from agentmem_cli.session.images import ATTACHMENTS
 from agentmem_cli.session.message import Message, call_id, parts_of
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Calls(NamedTuple):
     only_results: bool
     """A user message that holds results and nothing else."""
     images: bool
-    """It may hold images: an image part, or a result that could have one."""
+    """It may refer to blobs: an attachment, or a result that could have one."""
 
 
 _NOTHING = Calls((), (), only_results=False, images=False)
@@ -77,7 +78,7 @@ def calls_of(value: Object) -> Calls:
             images = True
         else:
             others = True
-            images = images or kind == "image"
+            images = images or kind in ATTACHMENTS
     if not (asked or answered or images):
         return _NOTHING
     return Calls(tuple(asked), tuple(answered), bool(answered) and not others, images)

@@ -9,7 +9,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agentmem_cli.session.change import ChangeRecord, Push, Reset, Splice
-from agentmem_cli.session.images import BLOB_FOLDER, blob_names, get_blob, put_back, store_images
+from agentmem_cli.session.images import (
+    BLOB_FOLDER,
+    REFERENCE,
+    blob_names,
+    get_blob,
+    put_back,
+    store_images,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,9 +60,7 @@ def _stored_entries(entries: tuple[Entry, ...], files: BlobFiles) -> tuple[Entry
 
 def _stored_entry(entry: Entry, files: BlobFiles) -> Entry:
     stored = entry.stored
-    if b'"image"' not in stored.raw:
-        return entry
-    if entry.blob_files is not None:
+    if entry.blob_files is not None and REFERENCE.encode() in stored.raw:
         _carry_blobs(stored, entry.blob_files, files)
     message = store_images(stored, files)
     return entry if message is stored else entry.with_message(message)

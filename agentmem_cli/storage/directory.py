@@ -236,6 +236,13 @@ class DirStore:
         check_name(name)
         return read_below(self._root, file_path(name))
 
+    def open_file(self, name: str) -> OpenLog:
+        """Open a file to read it in pieces; ``FileNotFoundError`` where there is none."""
+        check_name(name)
+        folders, last = split(file_path(name))
+        with Folder.at(self._root) as root, root.walk(folders) as folder:
+            return OpenLog(folder.open(last, os.O_RDONLY))
+
     def remove_file(self, name: str) -> None:
         """Remove *name*; one that is absent is fine."""
         check_name(name)

@@ -20,7 +20,7 @@ from agentmem_cli.storage.folder import FILE_MODE, Place
 from agentmem_cli.storage.streams import token, write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Self
 
 FOLDER_MODE: Final = 0o700
@@ -284,6 +284,44 @@ def replace_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     folder, name = os.path.split(os.path.abspath(path))
     with Folder.at(folder) as place:
         put(place, name, data, f".agentfile-{token()}.rig-part")
+
+
+def write_atomically(path: str | os.PathLike[str], pieces: Iterable[bytes], *, over: bool) -> int:
+    """Put *pieces* at *path* one after the other, whole or not at all.
+
+    As `replace_atomically`, but for content that is never all in memory.
+
+    Args:
+        path: The file to write. Its folder is made where missing.
+        pieces: The content.
+        over: Whether a file that is there already is replaced.
+
+    Returns:
+        The bytes written.
+
+    Raises:
+        FileExistsError: One is there and *over* is false; nothing was written.
+        OSError: A step failed; *path* is as it was.
+    """
+    folder, name = os.path.split(os.path.abspath(path))
+    part = f".agentfile-{token()}.rig-part"
+    size = 0
+    with Folder.made(folder) as place:
+        if place.found(name) is not None and not over:
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), place.where(name))
+        place.add(part, b"", new=True)
+        try:
+            for piece in pieces:
+                place.add(part, piece, new=False)
+                size += len(piece)
+            place.sync_contents(part)
+            place.match_mode(part, name)
+            place.replace(part, name)
+        except BaseException:
+            place.discard(part)
+            raise
+        place.sync()
+    return size
 
 
 def put(folder: Folder, name: str, data: bytes, part: str) -> None:

@@ -103,7 +103,9 @@ def _printed(root: Path, tmp_path: Path) -> list[Value]:
         ("verify", "one"),
         ("import", source, bad),
         ("append", "two", "--role", "user"),
-        ("list",),
+        ("list", "--tree"),
+        ("export", f"pi-{building.SESSION_ID}", "--as", "original", "-o", tmp_path / "o.jsonl"),
+        ("export", "one", "--as", "messages", "-o", tmp_path / "m.json"),
     ]
     return [value for words in commands for value in run(*words, "--json", stdin=b"x").objects]
 

@@ -103,6 +103,7 @@ def test_json_holds_what_meta_and_logs_tell(root: Path) -> None:
         "model": "acme/large",
         "labels": {},
         "cwd": "/home/ada",
+        "forked_from": None,
         "damaged_places": 0,
         "problem": None,
         "path": str(root / "one"),

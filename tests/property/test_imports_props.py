@@ -10,7 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agentmem_cli.errors import AgentMemError
-from agentmem_cli.operations.imports.importing import import_paths, import_source
+from agentmem_cli.operations.imports.folders import import_paths
+from agentmem_cli.operations.imports.importing import import_source
 from agentmem_cli.session.codec import dumps
 from agentmem_cli.session.session import Session
 from agentmem_cli.storage.directory import DirStore

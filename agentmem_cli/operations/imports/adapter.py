@@ -46,6 +46,9 @@ class Said(NamedTuple):
     """The log it goes into, as the source names it; made safe by the writer."""
     open: bool = False
     """Whether later lines of a growing source may still change it."""
+    attached: tuple[tuple[Object, Path], ...] = ()
+    """Parts of the message whose data is to be a blob of the file's bytes. A file that
+    cannot be read leaves its part as it is. Links are not followed in the last step only."""
 
 
 class Noted(NamedTuple):
@@ -169,7 +172,12 @@ class Stream(Protocol):
 
     @property
     def parent(self) -> str | None:
-        """The agent that spawned it; None: the main agent."""
+        """The agent that spawned it; None: the main agent. Asked when its log is begun.
+
+        A stream may also have ``begins``, an int or None: when its first item
+        was made, ms since 1970 UTC. It is then not opened before the others
+        have come that far.
+        """
         ...
 
     def accepts(self, value: Object) -> bool:
@@ -195,6 +203,8 @@ class Transcript(NamedTuple):
     """The session's id in the source; made safe by the writer."""
     streams: tuple[Stream, ...]
     """Its files, the main one first."""
+    title: str | None = None
+    """The title that something beside the source has for it; one in the source goes before."""
 
 
 class Adapter(Protocol):
@@ -249,5 +259,13 @@ def epoch_ms(number: JSON) -> int | None:
 
 
 def any_ms(value: JSON) -> int | None:
-    """Return a time written as ISO text or as a number as ms since 1970 UTC, or None."""
-    return iso_ms(value) if isinstance(value, str) else epoch_ms(value)
+    """Return a time written as ISO text or as a number (also in a text) as ms since 1970 UTC."""
+    if not isinstance(value, str):
+        return epoch_ms(value)
+    if value.isdecimal() and len(value) in _EPOCH_DIGITS:
+        return epoch_ms(int(value))
+    return iso_ms(value)
+
+
+_EPOCH_DIGITS: Final = range(9, 15)
+"""Digits of a text that is a number of seconds or milliseconds: from 1973 on."""

@@ -14,21 +14,30 @@ import hashlib
 import os
 import re
 import stat
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from agentmem_cli.errors import Unrecognised
+from agentmem_cli.errors import ConflictError, Unrecognised
 from agentmem_cli.limits import CHUNK_BYTES
 from agentmem_cli.operations.imports.adapter import Line
+from agentmem_cli.operations.imports.documents import DOCUMENT_BYTES_MAX, Elements, spread
 from agentmem_cli.operations.imports.mending import DEPTH_MAX, Place, depth, mend
+from agentmem_cli.operations.imports.packed import MAGIC, Unpacked
 from agentmem_cli.session.codec import loads, loads_fast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from io import FileIO
     from pathlib import Path
     from types import TracebackType
 
     from agentmem_cli.operations.imports.adapter import Tally
-    from agentmem_cli.session.codec import Object
+    from agentmem_cli.session.codec import JSON, Object
+
+_BLANK: Final = b" \t\r\n"
+
+_ARRAY = re.compile(rb"[ \t\r\n]*\[[ \t\r\n]*\{")
+"""How an array of records begins; an array of anything else is a line that cannot be used."""
 
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -50,10 +59,14 @@ _LONG_NUMBER = re.compile(rb"(?<![0-9.])[0-9]{19}")
 
 
 class ForeignFile:
-    """A source file, open for reading, as long as it was when it was opened."""
+    """A source file, read only, as long as it was when it was first looked at.
+
+    It is open only while it is read: a session can have more files than a
+    process may have open.
+    """
 
     def __init__(self, path: Path) -> None:
-        """Open *path*.
+        """Look at *path*.
 
         Raises:
             OSError: It cannot be opened.
@@ -64,10 +77,14 @@ class ForeignFile:
         if not stat.S_ISREG(path.stat().st_mode):
             msg = f"{path}: not a regular file"
             raise Unrecognised(msg, hint="Give a transcript file.")
-        self._handle = path.open("rb", buffering=0)
-        state = os.fstat(self._handle.fileno())
+        with path.open("rb", buffering=0) as handle:
+            state = os.fstat(handle.fileno())
+        self._file = (state.st_dev, state.st_ino)
+        self._reading: FileIO | None = None
         self.size = state.st_size
-        """Bytes at opening."""
+        """Its bytes then."""
+        self.seen = (state.st_mtime_ns, state.st_ctime_ns, state.st_ino)
+        """What changes with its bytes: its times in nanoseconds, and which file it is."""
         self.modified_ms = max(1, state.st_mtime_ns // 1_000_000)
         """The file's modification time, ms since 1970-01-01 UTC."""
 
@@ -83,19 +100,36 @@ class ForeignFile:
         self.close()
 
     def close(self) -> None:
-        """Close it; twice is fine."""
-        self._handle.close()
+        """Close it where a reading was not finished; twice is fine."""
+        if self._reading is not None:
+            self._reading.close()
 
     def chunks(self) -> Iterator[bytes]:
-        """Yield its bytes from the start, up to the size at opening."""
-        offset = 0
-        while offset < self.size:
-            self._handle.seek(offset)
-            chunk = self._handle.read(min(CHUNK_BYTES, self.size - offset))
-            if not chunk:
-                return
-            offset += len(chunk)
-            yield chunk
+        """Yield its bytes from the start, up to the size it had. One reading at a time.
+
+        Raises:
+            OSError: It cannot be read.
+            ConflictError: Another file stands there now.
+        """
+        if not self.size:
+            return
+        handle = self._reading = self.path.open("rb", buffering=0)
+        try:
+            state = os.fstat(handle.fileno())
+            if (state.st_dev, state.st_ino) != self._file:
+                msg = f"{self.path}: it was replaced while it was read"
+                raise ConflictError(msg, hint="Run the command again.")
+            offset = 0
+            while offset < self.size:
+                chunk = handle.read(min(CHUNK_BYTES, self.size - offset))
+                if not chunk:
+                    return
+                offset += len(chunk)
+                if offset == self.size:
+                    handle.close()  # Why here: who asked may be long in coming back.
+                yield chunk
+        finally:
+            handle.close()
 
     def digest(self, key: bytes, length: int) -> str:
         """Return the keyed digest (hex) of its first *length* bytes."""
@@ -127,7 +161,30 @@ def read_lines(
     Yields:
         One a record. Numbers are exact, but for the spelling of floats.
     """
-    decoded, mark, exact = _as_utf8(chunks)
+    packed: list[Unpacked] = []
+    decoded, mark, exact = _as_utf8(chunks, packed)
+    first = next(decoded, b"")
+    decoded = _chained(first, decoded)
+    if _ARRAY.match(first) is not None:
+        yield from _read_array(decoded, mark, accepts, tally, exact=exact)
+    elif spread(first.lstrip(_BLANK).partition(b"\n")[0]):
+        yield from _read_object(decoded, mark, accepts, tally, exact=exact)
+    else:
+        yield from _read_each(decoded, mark, accepts, tally, exact=exact)
+    for each in packed:
+        if each.why is not None:
+            tally.flaw(max(1, tally.lines), None, each.why, lost=True)
+
+
+def _read_each(
+    decoded: Iterable[bytes],
+    mark: int,
+    accepts: Callable[[Object], bool],
+    tally: Tally,
+    *,
+    exact: bool,
+) -> Iterator[Line]:
+    """Yield the records of JSON lines."""
     offset = mark
     for number, (piece, ended) in enumerate(_pieces(decoded), 1):
         tally.lines = number
@@ -143,8 +200,64 @@ def read_lines(
         offset += len(piece) + 1
 
 
+def _read_array(
+    decoded: Iterable[bytes],
+    mark: int,
+    accepts: Callable[[Object], bool],
+    tally: Tally,
+    *,
+    exact: bool,
+) -> Iterator[Line]:
+    """Yield the elements of an array, or of several, as records."""
+    elements = Elements()
+    for number, at, piece, ended in elements.cut(decoded):
+        offset = mark + at
+        tally.lines = number
+        value = _whole(piece) if piece else {"messages": []}
+        if value is not None:
+            tally.records += 1
+            yield Line(number, value, offset if exact else None)
+            continue
+        place = Place(number, offset, ended=ended, exact=exact)
+        for mended in mend(piece, place, accepts, tally):
+            tally.records += 1
+            yield Line(number, mended, offset if exact else None)
+    tally.lines = elements.lines
+
+
+def _read_object(
+    decoded: Iterator[bytes],
+    mark: int,
+    accepts: Callable[[Object], bool],
+    tally: Tally,
+    *,
+    exact: bool,
+) -> Iterator[Line]:
+    """Yield an object that is spread over several lines; if it is none, what each line is."""
+    held: list[bytes] = []
+    size = 0
+    for chunk in decoded:
+        held.append(chunk)
+        size += len(chunk)
+        if size > DOCUMENT_BYTES_MAX:
+            break
+    else:
+        whole = b"".join(held)
+        value = _whole(whole)
+        if value is not None:
+            tally.records += 1
+            tally.lines = len(whole.rstrip().split(b"\n"))
+            yield Line(1, value, mark if exact else None)
+            return
+        held = [whole]
+    again = chain(held, decoded)
+    yield from _read_each(again, mark, accepts, tally, exact=exact)
+
+
 def _whole(piece: bytes) -> Object | None:
     """Decode a line that is as it should be; None: `mend` has to look at it."""
+    if len(piece) > CHUNK_BYTES:
+        return _large(piece)
     try:
         value = loads(piece) if _has_long_number(piece) else loads_fast(piece)
     except ValueError:
@@ -158,14 +271,37 @@ def _whole(piece: bytes) -> Object | None:
 
 def _has_long_number(piece: bytes) -> bool:
     """Whether an integer beyond 64 bits can be in *piece*; one in a string costs time only."""
-    if len(piece) <= CHUNK_BYTES:
-        found = _LONG_RUN in piece.translate(_DIGITS)
-    else:
-        # Why in windows: a line can be as large as an image, and a copy of it is no help.
-        size = CHUNK_BYTES + len(_LONG_RUN)
-        starts = range(0, len(piece), CHUNK_BYTES)
-        found = any(_LONG_RUN in piece[at : at + size].translate(_DIGITS) for at in starts)
-    return found and _LONG_NUMBER.search(piece) is not None
+    return _LONG_RUN in piece.translate(_DIGITS) and _LONG_NUMBER.search(piece) is not None
+
+
+def _large(piece: bytes) -> Object | None:
+    """Decode a large line, as `_whole` does: few values and long texts, so the values are seen."""
+    try:
+        value = loads_fast(piece)
+        if type(value) is dict and _has_large_float(value):
+            value = loads(piece)
+    except ValueError:
+        return None
+    return value if type(value) is dict and depth(value) <= DEPTH_MAX else None
+
+
+def _has_large_float(value: JSON) -> bool:
+    """Whether a float is in *value* that can have been an integer beyond 64 bits."""
+    todo = [value]
+    while todo:
+        item = todo.pop()
+        kind = type(item)
+        if kind is dict:
+            todo.extend(item.values())  # type: ignore[union-attr]
+        elif kind is list:
+            todo.extend(item)  # type: ignore[arg-type]
+        elif kind is float and abs(item) >= _LARGE:  # type: ignore[arg-type]
+            return True
+    return False
+
+
+_LARGE: Final = 2.0**63
+"""The smallest float that orjson makes of an integer."""
 
 
 def _pieces(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
@@ -187,8 +323,8 @@ def _pieces(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
         yield rest, False
 
 
-def _as_utf8(chunks: Iterable[bytes]) -> tuple[Iterator[bytes], int, bool]:
-    """Look at the first bytes and return UTF-8.
+def _as_utf8(chunks: Iterable[bytes], packed: list[Unpacked]) -> tuple[Iterator[bytes], int, bool]:
+    """Look at the first bytes and return UTF-8, unpacked; who unpacks is added to *packed*.
 
     Returns:
         The bytes without a mark, the mark's length, and whether an offset in
@@ -196,6 +332,10 @@ def _as_utf8(chunks: Iterable[bytes]) -> tuple[Iterator[bytes], int, bool]:
     """
     source = iter(chunks)
     first = next(source, b"")
+    if first.startswith(MAGIC):
+        packed.append(Unpacked(_chained(first, source)))
+        decoded, mark_bytes, _ = _as_utf8(packed[-1], [])
+        return decoded, mark_bytes, False
     for mark, encoding in _MARKS:
         if first.startswith(mark):
             first = first[len(mark) :]

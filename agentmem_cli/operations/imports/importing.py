@@ -1,11 +1,9 @@
-"""Importing foreign transcripts: one source, or several."""
+"""Importing a foreign transcript."""
 
 from __future__ import annotations
 
-import os
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import (
@@ -21,8 +19,10 @@ from agentmem_cli.operations.imports.foreign import ForeignFile, read_lines
 from agentmem_cli.operations.imports.naming import session_name
 from agentmem_cli.operations.imports.nowhere import Nowhere
 from agentmem_cli.operations.imports.places import place_in
-from agentmem_cli.operations.imports.report import Outcome, Report, plural
-from agentmem_cli.operations.imports.sniff import choose, kinds
+from agentmem_cli.operations.imports.recognised import WITHOUT_IDS, exported_from, moved_from
+from agentmem_cli.operations.imports.report import plural
+from agentmem_cli.operations.imports.reporting import exported_report, known_report, report_of
+from agentmem_cli.operations.imports.sniff import ADAPTERS, choose, kinds
 from agentmem_cli.operations.imports.sources import SourceIn, find_maps
 from agentmem_cli.operations.imports.standing import folded, is_kept, seems_whole
 from agentmem_cli.operations.imports.targets import (
@@ -33,7 +33,7 @@ from agentmem_cli.operations.imports.targets import (
     refuse_without_map,
     rewritten_log,
 )
-from agentmem_cli.operations.imports.walking import Walk, walk
+from agentmem_cli.operations.imports.unchanged import unchanged
 from agentmem_cli.operations.imports.writing import Importing, Target, Wishes
 from agentmem_cli.session.heads import read_head
 from agentmem_cli.storage.directory import DirStore
@@ -41,10 +41,12 @@ from agentmem_cli.storage.store import batch_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
-    from agentmem_cli.operations.imports.adapter import Stream, Transcript
-    from agentmem_cli.operations.imports.maps import OldMap
-    from agentmem_cli.storage.store import Batch, Store
+    from agentmem_cli.operations.imports.adapter import Adapter, Stream, Transcript
+    from agentmem_cli.operations.imports.maps import MapHeader, OldMap
+    from agentmem_cli.operations.imports.report import Report
+    from agentmem_cli.storage.store import Batch
 
 
 _DAMAGED: Final = (
@@ -62,6 +64,7 @@ class Options(NamedTuple):
     again: bool = False
     lock_wait_s: float | None = None
     progress: Callable[[int, int], None] | None = None
+    adapters: Sequence[Adapter] = ADAPTERS
 
 
 def import_source(  # noqa: PLR0913 - one option of the command each
@@ -107,14 +110,15 @@ def import_source(  # noqa: PLR0913 - one option of the command each
         Busy: Another program is writing to it.
     """
     options = Options(now_ms, dry_run, keep_source, again, lock_wait_s, progress)
-    return _import_file(path, root, options, kind)
+    return import_one(path, root, options, kind=kind)
 
 
-def _import_file(path: Path, root: Path, options: Options, kind: str | None) -> Report:
+def import_one(path: Path, root: Path, options: Options, *, kind: str | None = None) -> Report:
+    """Import the foreign session at *path*, as `import_source` does."""
     if path.is_dir():
         msg = f"{path}: a folder"
         raise UsageError(msg, hint="Give a transcript file, or import the folder as several.")
-    adapter, head = choose(path, kind)
+    adapter, head = choose(path, kind, options.adapters)
     transcript = adapter.open(path, head)
     return import_transcript(transcript, root, options)
 
@@ -124,12 +128,17 @@ def import_transcript(transcript: Transcript, root: Path, options: Options) -> R
     name = session_name(transcript.kind, transcript.id)
     if options.again:
         return _import_into(transcript, root / free_name(root, name), options)
+    if transcript.kind in WITHOUT_IDS and not (root / name).exists():
+        moved = moved_from(transcript, root)
+        exported = None if moved else exported_from(transcript.streams[0].path, root)
+        if exported is not None:
+            return exported_report(exported, transcript, root)
+        name = moved or name
     names = names_there(root, name)
     if len(names) > 1:
         # Why: --again made the others, and the source goes on with the one that it was.
         name = next((each for each in names if _goes_on(transcript, root / each)), name)
-    if name == names[0]:
-        for each in names:
+        for each in names if name == names[0] else ():
             report = _older_copy(transcript, root / each, options)
             if report is not None:
                 return report
@@ -137,21 +146,48 @@ def import_transcript(transcript: Transcript, root: Path, options: Options) -> R
 
 
 def _import_into(transcript: Transcript, folder: Path, options: Options) -> Report:
-    path = transcript.streams[0].path
     store = DirStore.open(folder)
-    refuse_rewritten(store, path)
-    maps = find_maps(store)
-    if not maps:
-        refuse_without_map(store, path)
-        _check_messages(transcript)
-    elif not options.dry_run:
-        with _opened(transcript, maps) as sources:
-            if _nothing_new(sources, maps, options) and seems_whole(store, maps):
-                return _known_report(sources, store, transcript, folder)
+    refuse_rewritten(store, transcript.streams[0].path)
+    headers, read = _as_before(transcript, store, options)
+    if headers is not None:
+        report = known_report(headers, store, transcript, folder)
+        return replace(report, bytes=report.bytes if read else 0, dry_run=options.dry_run)
+    older = _older_copy(transcript, folder, options)
+    if older is not None:
+        return older
     report = _import(transcript, store, folder, options)
     if not options.dry_run:
         _note_sizes(store, written=not report.nothing_new)
     return report
+
+
+def _as_before(
+    transcript: Transcript, store: DirStore, options: Options
+) -> tuple[Sequence[MapHeader] | None, bool]:
+    """Return the maps' headers where sources and session are as the last import left them.
+
+    Returns:
+        None for the headers: there is something to do. And whether the
+        sources had to be read to know that.
+
+    Raises:
+        ConflictError: A session of its name is there that no import made.
+        DamageError: A map is damaged.
+        Unrecognised: The source is new, and holds no message.
+    """
+    headers, read = unchanged(transcript, store, keep_source=options.keep_source)
+    maps = find_maps(store)
+    if headers is not None:
+        # Why: that the sources are as they were says nothing of the session.
+        return (headers if seems_whole(store, maps) else None), read
+    if not maps:
+        refuse_without_map(store, transcript.streams[0].path)
+        _check_messages(transcript)
+        return None, True
+    with _opened(transcript, maps) as sources:
+        if _nothing_new(sources, maps, options) and seems_whole(store, maps):
+            return [source.told for source in sources], True
+    return None, True
 
 
 def _goes_on(transcript: Transcript, folder: Path) -> bool:
@@ -208,44 +244,6 @@ def _note_sizes(store: DirStore, *, written: bool) -> None:
             refresh(store, lambda meta: meta, current=current, started_ms=started, damaged=0)
     except (OSError, AgentMemError):
         return
-
-
-def import_paths(  # noqa: PLR0913 - one option of the command each
-    paths: Sequence[Path],
-    root: Path,
-    *,
-    now_ms: int,
-    kind: str | None = None,
-    dry_run: bool = False,
-    keep_source: bool = True,
-    again: bool = False,
-    lock_wait_s: float | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> Iterator[Outcome]:
-    """Import several sources; of a folder every transcript beneath it.
-
-    The arguments are `import_source`'s. One source that fails stops no other.
-
-    Yields:
-        One a source, in order; of a folder first what could not be looked
-        into and what was passed by, then its files by name.
-    """
-    options = Options(now_ms, dry_run, keep_source, again, lock_wait_s, progress)
-    for path in paths:
-        try:
-            found = walk(path) if path.is_dir() else Walk([path], [], [])
-        except OSError as error:
-            yield Outcome(path, error=error)
-            continue
-        for unread in found.unread:
-            yield Outcome(Path(os.fsdecode(unread.filename or path)), error=unread)
-        for passed in found.passed:
-            yield Outcome(passed.path, skipped=passed.why)
-        for source in found.files:
-            try:
-                yield Outcome(source, _import_file(source, root, options, kind))
-            except (AgentMemError, OSError) as error:
-                yield Outcome(source, error=error)
 
 
 def _check_messages(transcript: Transcript) -> None:
@@ -311,7 +309,10 @@ def _import(
         def place_of(session: str, raw: str) -> int | None:
             return place_in(path.parent / session, raw)
 
-        wishes = Wishes(options.keep_source, options.now_ms, options.progress, place_of, older)
+        title = transcript.title
+        wishes = Wishes(
+            options.keep_source, options.now_ms, options.progress, place_of, title, older
+        )
         target = Target(store, batch, folds, standing, maps)
         importing = Importing(sources, target, wishes)
         importing.run()
@@ -319,75 +320,4 @@ def _import(
             msg = f"{source}: no message recognised"
             raise Unrecognised(msg)
         created = not (folds or maps)
-        return _report(importing, sources, transcript, path, options, created=created)
-
-
-def _report(
-    importing: Importing,
-    sources: Sequence[SourceIn],
-    transcript: Transcript,
-    path: Path,
-    options: Options,
-    *,
-    created: bool,
-) -> Report:
-    counts = importing.counts
-    tallies = [source.tally for source in sources]
-    types = sum((tally.types for tally in tallies), start=Tally().types)
-    left = sum((tally.left for tally in tallies), start=Tally().left)
-    return Report(
-        source=transcript.streams[0].path,
-        kind=transcript.kind,
-        session=path.name,
-        path=path,
-        lines=sum(tally.lines for tally in tallies),
-        messages=counts.messages,
-        asides=counts.asides,
-        values=counts.values,
-        agents=len(importing.out.logs),
-        new=counts.new,
-        edited=counts.edited,
-        known=counts.known,
-        blobs=counts.blobs,
-        restored=counts.restored + len(importing.standing.blobs_lost),
-        set_aside=() if options.dry_run else tuple(importing.out.set_aside),
-        bytes=sum(source.bytes_read for source in sources),
-        types=dict(types),
-        left=dict(left),
-        lost=sum(tally.lost for tally in tallies),
-        mended=sum(tally.mended for tally in tallies),
-        unusable=tuple(flaw for tally in tallies for flaw in tally.flaws),
-        torn=next((tally.torn for tally in tallies if tally.torn is not None), None),
-        created=created,
-        older=importing.is_older,
-        kept_source=options.keep_source,
-        dry_run=options.dry_run,
-    )
-
-
-def _known_report(
-    sources: Sequence[SourceIn], store: Store, transcript: Transcript, path: Path
-) -> Report:
-    """Return the report of sources that hold, byte for byte, what was read of them earlier."""
-    maps = [source.old for source in sources if source.old is not None]
-    headers = [old.header for old in maps]
-    messages, asides, values = (
-        sum(each) for each in zip(*(old.counts() for old in maps), strict=True)
-    )
-    return Report(
-        source=transcript.streams[0].path,
-        kind=transcript.kind,
-        session=path.name,
-        path=path,
-        lines=sum(header.lines for header in headers),
-        messages=messages,
-        asides=asides,
-        values=values,
-        agents=len(store.logs()),
-        new=0,
-        edited=0,
-        known=sum(header.items for header in headers),
-        blobs=0,
-        bytes=sum(header.size for header in headers),
-        kept_source=all(header.kept for header in headers),
-    )
+        return report_of(importing, sources, transcript, path, options, created=created)

@@ -9,9 +9,10 @@ from agentmem_cli.errors import DamageError
 from agentmem_cli.operations.imports.adapter import MAIN
 from agentmem_cli.operations.imports.maps import is_print
 from agentmem_cli.operations.listing import noted_sizes
+from agentmem_cli.session.images import BLOB_FOLDER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping
     from pathlib import Path
 
     from agentmem_cli.operations.imports.maps import OldMap
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
 
 _SLACK_BYTES: Final = 8
 """By how much a record can be shorter than the lost one that it restores."""
-
+_HINT: Final = (
+    "Not all of it can be restored from the source, so nothing was changed; --again imports "
+    "the source whole, as a session of its own."
+)
 
 UNMEASURED: Final = 1 << 60
 """Bytes that restore any number of lost ones."""
@@ -86,6 +90,23 @@ def check_lost(
             raise lacking(path, standing, name)
 
 
+def check_blobs(path: Path, lost: Iterable[str], there: Container[str]) -> None:
+    """See that all blobs that a session has lost were restored.
+
+    Args:
+        path: The source, for the error.
+        lost: Names of the blobs that were looked for in vain.
+        there: Names of the files that are there now.
+
+    Raises:
+        DamageError: One was not: the file that it was made of is gone too.
+    """
+    gone = sum(BLOB_FOLDER + name not in there for name in lost)
+    if gone:
+        msg = f"{path}: its session lacks {_counted(gone, 'blob')} that it had of it"
+        raise DamageError(msg, hint=_HINT)
+
+
 def _size_of(fold: LogFold | None) -> int:
     if fold is None:
         return 0
@@ -110,11 +131,7 @@ def lacking(path: Path, standing: Standing, log: str | None) -> DamageError:
         msg = f"{path}: its session lacks {' and '.join(told)} that it had of it{where}"
     else:
         msg = f"{path}: its session lacks bytes that it had when it was last written{where}"
-    hint = (
-        "Not all of it can be restored from the source, so nothing was changed; --again imports "
-        "the source whole, as a session of its own."
-    )
-    return DamageError(msg, hint=hint)
+    return DamageError(msg, hint=_HINT)
 
 
 def _counted(number: int, noun: str, plural: str | None = None) -> str:

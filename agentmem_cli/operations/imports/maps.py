@@ -77,11 +77,18 @@ class MapHeader(NamedTuple):
     """By the log: its bytes, and its last ``n``, right after this import."""
     body: str
     """The digest of this map's other lines, hex: `body_digest`."""
+    seen: tuple[int, int, int] | None = None
+    """`foreign.ForeignFile.seen` of the source then; None: an older version wrote this."""
+    made: tuple[int, int, int] | None = None
+    """How many messages, asides and saved values there are; None: as for ``seen``."""
 
     def encode(self) -> bytes:
         """Return the map's first line."""
         ends: Object = {log: list(end) for log, end in self.ends.items()}
-        return dumps({"map": VERSION, **self._asdict(), "ends": ends}) + b"\n"
+        seen = None if self.seen is None else list(self.seen)
+        made = None if self.made is None else list(self.made)
+        fields = {**self._asdict(), "ends": ends, "seen": seen, "made": made}
+        return dumps({"map": VERSION, **fields}) + b"\n"
 
 
 class Known(NamedTuple):
@@ -135,6 +142,8 @@ class OldMap:
         """Return how many messages, asides and saved values it holds."""
         # Why by text: a quote inside a string is escaped, so these stand between fields only.
         fields = (b'","id":', b'","aside":', b'","key":')
+        if self.header.made is not None:
+            return self.header.made
         messages, asides, values = (
             sum(each in line for line in self._lines[1:]) for each in fields
         )
@@ -193,6 +202,18 @@ def _known(line: bytes) -> Known:
     )
 
 
+def read_header(data: bytes) -> MapHeader | None:
+    """Return the header that a map begins with; None: it is none of this version.
+
+    Args:
+        data: The map, or the beginning of it.
+    """
+    try:
+        return _header(data.partition(b"\n")[0])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
 def _header(line: bytes) -> MapHeader:
     value = loads(line)
     if not isinstance(value, dict) or value.pop("map", None) != VERSION:
@@ -214,6 +235,8 @@ def _header(line: bytes) -> MapHeader:
         number["imported"],
         _ends(value.get("ends")),
         _string(value.get("body", "")),
+        _three(value.get("seen")),
+        _three(value.get("made")),
     )
     bytes.fromhex(header.key)
     return header
@@ -226,6 +249,13 @@ def _ends(value: JSON) -> dict[str, tuple[int, int]]:
         if isinstance(end, list) and len(end) == len(("bytes", "n")):
             ends[log] = (_number(end[0]), _number(end[1]))
     return ends
+
+
+def _three(value: JSON) -> tuple[int, int, int] | None:
+    if not isinstance(value, list):
+        return None
+    one, two, three = map(_number, value)
+    return one, two, three
 
 
 _NUMBERS: Final = ("size", "whole", "lines", "items", "kept", "imported")

@@ -68,3 +68,36 @@ def readable(content: JSON) -> bool:
         isinstance(part, dict) and isinstance(text := part.get("text"), str) and text
         for part in content
     )
+
+
+_BASE64: Final = ";base64,"
+
+
+def image_of_url(url: JSON, extra: Object) -> Object:
+    """Return an image part of an address; a base64 ``data:`` address becomes the image's data.
+
+    Args:
+        url: The address; anything but a text gives an image without data.
+        extra: Further fields, kept. Where the address began otherwise than
+            its type alone tells, its beginning is kept as ``data_prefix``.
+    """
+    if not isinstance(url, str):
+        return {"type": "image", "data": {"type": "unknown"}, **extra}
+    # Why within the first characters: the rest is as long as the image.
+    comma = url.find(_BASE64, 0, 200)
+    if not url.startswith("data:") or comma < 0:
+        return {"type": "image", "data": {"type": "url", "value": url}, **extra}
+    mime = url[5:comma]
+    prefix = url[: comma + len(_BASE64)]
+    part = image_part(url[len(prefix) :], mime, extra)
+    if prefix != data_prefix(part):
+        part["data_prefix"] = prefix
+    return part
+
+
+def data_prefix(part: Object) -> str:
+    """Return how the ``data:`` address of a part begins, by what the part says of its type."""
+    word, mime = part.get("media_type"), part.get("mimeType")
+    if isinstance(word, str):
+        mime = next((mime for mime, known in _MEDIA.items() if known == word), None)
+    return f"data:{mime if isinstance(mime, str) else ''}{_BASE64}"

@@ -73,6 +73,8 @@ class Report:
     """Whether the source's bytes are kept in the session."""
     dry_run: bool = False
     """Whether nothing was written on purpose."""
+    files: tuple[Path, ...] = ()
+    """Every file that was read, the main one first."""
 
     @property
     def nothing_new(self) -> bool:
@@ -100,7 +102,7 @@ class Outcome:
     report: Report | None = None
     error: AgentMemError | OSError | None = None
     skipped: str | None = None
-    """Why it was not tried at all, where it stood in a folder."""
+    """Why it was not tried: `folders.OTHER`, `folders.OLD`, or what `walking.Passed.why` says."""
 
 
 def plural(lines: int) -> str:

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from agentmem_cli.errors import Unrecognised, UsageError
 from agentmem_cli.operations.imports.adapter import Tally
+from agentmem_cli.operations.imports.claude import ClaudeAdapter
+from agentmem_cli.operations.imports.codex import CodexAdapter
 from agentmem_cli.operations.imports.foreign import ForeignFile, read_lines
+from agentmem_cli.operations.imports.openai import OpenAIMessagesAdapter
 from agentmem_cli.operations.imports.pi import PiAdapter
 from agentmem_cli.operations.imports.report import plural
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from agentmem_cli.operations.imports.adapter import Adapter
     from agentmem_cli.session.codec import Object
 
-ADAPTERS: Final[tuple[Adapter, ...]] = (PiAdapter(),)
+ADAPTERS: Final[tuple[Adapter, ...]] = (
+    PiAdapter(),
+    ClaudeAdapter(),
+    CodexAdapter(),
+    OpenAIMessagesAdapter(),
+)
 """Every format that can be imported. Where two are equally sure, the first one has it."""
 
 HEAD_RECORDS: Final = 64
@@ -33,12 +43,23 @@ def kinds() -> tuple[str, ...]:
     return tuple(adapter.kind for adapter in ADAPTERS)
 
 
-def choose(path: Path, kind: str | None = None) -> tuple[Adapter, tuple[Object, ...]]:
+def for_many() -> tuple[Adapter, ...]:
+    """Return adapters for many sources in one go: they look at a folder around them once."""
+    return tuple(
+        CodexAdapter(remembers=True) if isinstance(adapter, CodexAdapter) else adapter
+        for adapter in ADAPTERS
+    )
+
+
+def choose(
+    path: Path, kind: str | None = None, adapters: Sequence[Adapter] = ADAPTERS
+) -> tuple[Adapter, tuple[Object, ...]]:
     """Find the adapter for the file *path*.
 
     Args:
         path: The source. It is read only.
         kind: The adapter's kind, if that is to be forced.
+        adapters: `ADAPTERS`, or what `for_many` gave.
 
     Returns:
         The adapter, and the records at the source's head.
@@ -48,26 +69,18 @@ def choose(path: Path, kind: str | None = None) -> tuple[Adapter, tuple[Object, 
         UsageError: There is no such *kind*.
         Unrecognised: The source is empty, or no adapter knows it.
     """
-    forced = None if kind is None else _forced(kind)
-    scores = dict.fromkeys(kinds(), 0)
-    head: list[Object] = []
-    tally = Tally()
+    forced = None if kind is None else _forced(kind, adapters)
+    look = _Look(sure=forced is not None)
     with ForeignFile(path) as source:
-        for count, line in enumerate(read_lines(source.chunks(), lambda _: True, tally), 1):
-            if count <= HEAD_RECORDS:
-                head.append(line.value)
-            for adapter in ADAPTERS:
-                scores[adapter.kind] = max(scores[adapter.kind], adapter.recognises(line.value))
-            sure = forced is not None or max(scores.values()) >= _CERTAIN
-            if count >= (HEAD_RECORDS if sure else SEARCH_RECORDS):
-                break
+        look.at(source)
         size = source.size
+    tally, head, scores = look.tally, look.head, look.scores
     if size == 0 or not (tally.records or tally.lost or tally.torn):
         msg = f"{path}: 0 records (the file is {size} bytes long)"
         raise Unrecognised(msg, hint="Nothing was imported.")
     if forced is not None:
         return forced, tuple(head)
-    best = max(ADAPTERS, key=lambda adapter: scores[adapter.kind])
+    best = max(adapters, key=lambda adapter: scores[adapter.kind])
     if not scores[best.kind]:
         msg = (
             f"{path}: {plural(tally.lines)}, no message recognised: not a known kind of transcript"
@@ -77,8 +90,50 @@ def choose(path: Path, kind: str | None = None) -> tuple[Adapter, tuple[Object, 
     return best, tuple(head)
 
 
-def _forced(kind: str) -> Adapter:
-    for adapter in ADAPTERS:
+class _Enough(Exception):
+    """The source's beginning has told its kind."""
+
+
+class _Look:
+    """A look at a source's beginning."""
+
+    def __init__(self, *, sure: bool) -> None:
+        self.tally = Tally()
+        self.head: list[Object] = []
+        self.scores = dict.fromkeys(kinds(), 0)
+        self._rivals: Sequence[Adapter] = () if sure else ADAPTERS
+        self._sure = sure
+
+    def at(self, source: ForeignFile) -> None:
+        with suppress(_Enough):
+            lines = read_lines(self._chunks(source), lambda _: True, self.tally)
+            for count, line in enumerate(lines, 1):
+                self._record(line.value, count)
+                if count >= (HEAD_RECORDS if self._sure else SEARCH_RECORDS):
+                    return
+
+    def _chunks(self, source: ForeignFile) -> Iterator[bytes]:
+        for index, chunk in enumerate(source.chunks()):
+            if index and self._sure:
+                # Why: the line that is cut here can be as large as an image.
+                raise _Enough
+            yield chunk
+
+    def _record(self, value: Object, count: int) -> None:
+        if count <= HEAD_RECORDS:
+            self.head.append(value)
+        for index, adapter in enumerate(self._rivals):
+            score = adapter.recognises(value)
+            self.scores[adapter.kind] = max(self.scores[adapter.kind], score)
+            if score >= _CERTAIN:
+                # Why: of equally sure ones the first has it, so those behind need not look on.
+                self._rivals = self._rivals[:index]
+                self._sure = True
+                return
+
+
+def _forced(kind: str, adapters: Sequence[Adapter]) -> Adapter:
+    for adapter in adapters:
         if adapter.kind == kind:
             return adapter
     msg = f"no adapter for {kind!r}"

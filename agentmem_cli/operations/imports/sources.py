@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import heapq
+import os
+import stat
 import tempfile
-from itertools import repeat
+from collections import Counter
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import ConflictError
 from agentmem_cli.limits import CHUNK_BYTES
-from agentmem_cli.operations.imports.adapter import Tally
+from agentmem_cli.operations.imports.adapter import Kept, Noted, Said, Tally
 from agentmem_cli.operations.imports.foreign import ForeignFile, new_digest, read_lines
 from agentmem_cli.operations.imports.maps import (
     MAP_END,
@@ -23,7 +27,9 @@ from agentmem_cli.operations.imports.maps import (
 )
 
 if TYPE_CHECKING:
+    import hashlib
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from agentmem_cli.operations.imports.adapter import Item, Stream
     from agentmem_cli.operations.imports.maps import Known, Placed
@@ -31,6 +37,9 @@ if TYPE_CHECKING:
 
 TIMELESS_MAX: Final = 4_096
 """Items that wait for the source's first time; beyond them the file's own time is taken."""
+
+_ASIDE_BYTES: Final = CHUNK_BYTES // 4
+"""Bytes from which hashing them is worth a thread."""
 
 _SPOOL_BYTES: Final = 8 * CHUNK_BYTES
 """Bytes of a new map held in memory; its header, which stands first, is known last."""
@@ -69,6 +78,7 @@ class SourceIn:
         self._body = tempfile.SpooledTemporaryFile(_SPOOL_BYTES)  # noqa: SIM115 - see close
         self._body_digest = body_digest()
         self._items = 0
+        self._made: Counter[type] = Counter()
         self.logs: set[str] = set()
         """The logs that its things are in, as far as they were noted."""
 
@@ -89,6 +99,12 @@ class SourceIn:
     def is_shorter(self) -> bool:
         """Whether the file has fewer bytes than were read earlier."""
         return self.old is not None and self.file.size < self.old.header.size
+
+    @property
+    def told(self) -> MapHeader:
+        """The header of an earlier import's map, with the numbers of what was made."""
+        assert self.old is not None
+        return self.old.header._replace(made=self.old.counts())
 
     def items(self, sink: Sink | None, progress: Callable[[int], None]) -> Iterator[Timed]:
         """Yield the file's items with their times; its bytes go to *sink* on the way.
@@ -111,6 +127,10 @@ class SourceIn:
     def trusts(self, known: Known, item: Item) -> bool:
         """Whether *item* is, unseen, what was imported as *known*: its bytes are the same."""
         return self.same_prefix and not known.open and known.line == item.line
+
+    def count(self, item: Item) -> None:
+        """Count an item by what it becomes."""
+        self._made[type(item)] += 1
 
     def note(
         self, item: Item, placed: Placed, print_: str, told: str, blobs: Sequence[str] = ()
@@ -160,6 +180,8 @@ class SourceIn:
             now_ms,
             {log: ends[log] for log in sorted(self.logs) if log in ends},
             self._body_digest.hexdigest(),
+            self.file.seen,
+            (self._made[Said], self._made[Noted], self._made[Kept]),
         )
         sink = batch.open_file(self.name + MAP_END)
         sink.write(header.encode())
@@ -170,12 +192,12 @@ class SourceIn:
     def _teed(self, sink: Sink | None, progress: Callable[[int], None]) -> Iterator[bytes]:
         for chunk in self.file.chunks():
             self._check_prefix(chunk)
-            self._hasher.update(chunk)
-            self.bytes_read += len(chunk)
-            if sink is not None:
-                sink.write(chunk)
-            progress(len(chunk))
-            yield chunk
+            with _aside(self._hasher, chunk):
+                self.bytes_read += len(chunk)
+                if sink is not None:
+                    sink.write(chunk)
+                progress(len(chunk))
+                yield chunk
 
     def _check_prefix(self, chunk: bytes) -> None:
         """See that the bytes read now are those that were compared before."""
@@ -189,6 +211,24 @@ class SourceIn:
         if hasher.hexdigest() != self.old.header.digest:
             msg = f"{self.stream.path}: it was rewritten while it was read"
             raise ConflictError(msg, hint="Run the command again.")
+
+
+@contextmanager
+def _aside(hasher: hashlib.blake2b, chunk: bytes) -> Iterator[None]:
+    """Hash *chunk* while the block runs; a large one on a thread of its own."""
+    if len(chunk) < _ASIDE_BYTES:
+        hasher.update(chunk)
+        yield
+        return
+    import threading
+
+    # Why: hashing lets go of the interpreter, and it is a tenth of an import's time.
+    thread = threading.Thread(target=hasher.update, args=(chunk,), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
 
 
 def _timed(items: Iterable[Item], file_ms: int) -> Iterator[Timed]:
@@ -215,21 +255,56 @@ def _timed(items: Iterable[Item], file_ms: int) -> Iterator[Timed]:
         yield Timed(earlier, file_ms, "file")
 
 
-def merged(streams: list[Iterator[Timed]]) -> Iterator[tuple[int, Timed]]:
+def merged(
+    streams: Sequence[Iterator[Timed]], begins: Sequence[int | None] = ()
+) -> Iterator[tuple[int, Timed]]:
     """Merge streams by their times, each one's own order kept.
 
     Of the streams' next items always the earliest comes; so one whose time
     runs backwards comes right behind the later one before it.
 
+    Args:
+        streams: The streams.
+        begins: When each begins, ms since 1970 UTC, as far as that is known
+            (None: it is not). One is not begun earlier, so that of many files
+            few are open at once.
+
     Yields:
         The stream's index, and the item.
     """
-    if len(streams) == 1:
-        for timed in streams[0]:
-            yield 0, timed
-        return
-    numbered = [zip(repeat(index), stream) for index, stream in enumerate(streams)]
-    yield from heapq.merge(*numbered, key=lambda each: each[1].t)
+    waiting: list[tuple[int, int, Timed | None]] = []
+    for index in range(len(streams)):
+        begun = begins[index] if begins else None
+        waiting.append((0 if begun is None else begun, index, None))
+    heapq.heapify(waiting)
+    while waiting:
+        _, index, timed = waiting[0]
+        if timed is not None:
+            yield index, timed
+        following = next(streams[index], None)
+        if following is None:
+            heapq.heappop(waiting)
+        else:
+            heapq.heapreplace(waiting, (following.t, index, following))
+
+
+ATTACHED_BYTES_MAX: Final = 256 << 20
+"""Bytes of a file beside a transcript that become a blob; they are held in memory at once."""
+
+
+def read_beside(path: Path) -> bytes:
+    """Return the bytes of a file beside a transcript; it is no link.
+
+    Raises:
+        OSError: It cannot be read, is no regular file, or is larger than `ATTACHED_BYTES_MAX`.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    descriptor = os.open(path, flags | getattr(os, "O_BINARY", 0))
+    with os.fdopen(descriptor, "rb") as handle:
+        state = os.fstat(descriptor)
+        if not stat.S_ISREG(state.st_mode) or state.st_size > ATTACHED_BYTES_MAX:
+            raise OSError(errno.EINVAL, "no regular file, or too large", str(path))
+        return handle.read(ATTACHED_BYTES_MAX)
 
 
 def find_maps(store: Store) -> list[OldMap]:

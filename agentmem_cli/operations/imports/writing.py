@@ -7,18 +7,20 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from agentmem_cli.errors import AgentMemError, ConflictError
-from agentmem_cli.operations.imports.adapter import CWD, MAIN, Kept, Noted, Said
+from agentmem_cli.operations.imports.adapter import MAIN, Kept, Noted, Said
 from agentmem_cli.operations.imports.logs import SessionOut
 from agentmem_cli.operations.imports.losses import (
     UNMEASURED,
     GivenBack,
+    check_blobs,
     check_lost,
     check_others,
 )
 from agentmem_cli.operations.imports.maps import Placed, fingerprint
 from agentmem_cli.operations.imports.nowhere import Behind
+from agentmem_cli.operations.imports.picked import Facts
 from agentmem_cli.operations.imports.report import Counts
-from agentmem_cli.operations.imports.sources import merged
+from agentmem_cli.operations.imports.sources import merged, read_beside
 from agentmem_cli.session.codec import dumps
 from agentmem_cli.session.images import (
     BLOB_FOLDER,
@@ -28,11 +30,12 @@ from agentmem_cli.session.images import (
     decode_base64,
     image_parts,
 )
-from agentmem_cli.session.keys import FORKED_FROM, MODEL, TITLE
-from agentmem_cli.session.meta import META, BadMeta, SessionMeta, title_of
+from agentmem_cli.session.keys import FORKED_FROM, TITLE
+from agentmem_cli.session.meta import META, BadMeta, SessionMeta
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from agentmem_cli.operations.imports.adapter import Item
     from agentmem_cli.operations.imports.logs import LogOut
@@ -66,6 +69,8 @@ class Wishes(NamedTuple):
     """Called with the bytes read so far and the bytes there are."""
     place_of: Callable[[str, str], int | None]
     """Finds, by a session's name and a foreign id, the ``n`` behind that record."""
+    title: str | None = None
+    """The title that something beside the source has; one that is known goes before."""
     older: bool = False
     """Whether sources that end before what was imported of them are taken for older copies."""
 
@@ -80,7 +85,7 @@ class Importing:
         self._sources = sources
         self._target = target
         self._wishes = wishes
-        self._facts = _Facts()
+        self._facts = Facts()
         self._blobs: set[str] | None = None
         self.standing = target.standing
         self._given_back: Counter[str] = Counter()
@@ -103,9 +108,11 @@ class Importing:
             DamageError: The session lacks something that no source can restore.
             OSError: Reading a source, or writing, failed.
         """
-        streams = [source.items(self._sink(source), self._progress) for source in self._sources]
-        for index, timed in merged(streams):
+        streams = [self._items(source) for source in self._sources]
+        begins = [getattr(source.stream, "begins", None) for source in self._sources]
+        for index, timed in merged(streams, begins):
             self._take(self._sources[index], timed)
+        self._give_title()
         self.out.finish()
         for source in self._sources:
             self._check_end(source)
@@ -115,9 +122,30 @@ class Importing:
         back = GivenBack(self.counts.restored, self._messages_given_back, self._given_back)
         path = self._sources[0].stream.path
         check_lost(path, self.standing, target.folds, self._old_meta(), back)
+        check_blobs(path, self.standing.blobs_lost, self._blobs or ())
         for source in self._sources:
             self._finish(source)
         self._write_meta()
+
+    def _give_title(self) -> None:
+        """Save the title that stands beside the source, where it has none of its own."""
+        title = self._wishes.title
+        main = self.out.logs.get(self.out.log_name(MAIN))
+        if title is None or main is None or main.updated is None or self._wishes.older:
+            return
+        if not self._facts.has_title and not (main.fold and TITLE in main.fold.saved):
+            before = main.size
+            self.out.set_value(main, main.updated, TITLE, title)
+            if (meta := self._old_meta()) is not None and meta.title == title:
+                # Why: the log had it, and lost it; no map names it.
+                self._given_back[main.name] += main.size - before
+            self._facts.keep(Kept(0, None, TITLE, title), MAIN)
+            self.counts.new += 1
+            self.counts.values += 1
+
+    def _items(self, source: SourceIn) -> Iterator[Timed]:
+        # Why a generator: the place for a source's bytes is opened when it is begun.
+        yield from source.items(self._sink(source), self._progress)
 
     def _progress(self, count: int) -> None:
         self._read += count
@@ -157,6 +185,7 @@ class Importing:
         agent = item.agent if item.agent != MAIN else source.stream.agent
         self._facts.look(item, agent)
         self._count(item)
+        source.count(item)
         known = source.next_known()
         stands = known is None or self.standing.has(known, partial(source.is_print, known))
         if known is not None and stands and source.trusts(known, item):
@@ -227,13 +256,11 @@ class Importing:
     def _body(self, item: Item) -> bytes:
         """Return what an item says, as it is fingerprinted; images go to blobs on the way."""
         if isinstance(item, Said):
-            body = dumps(item.message)
-            if b'"image"' in body:
-                del body
-                for part in image_parts(item.message):
-                    self._store_image(part)
-                body = dumps(item.message)
-            return body
+            for part, path in item.attached:
+                self._store_file(part, path)
+            for part in image_parts(item.message):
+                self._store_image(part)
+            return dumps(item.message)
         if isinstance(item, Noted):
             return item.kind.encode()
         return dumps([item.key, item.value])
@@ -284,6 +311,16 @@ class Importing:
         content = decode_base64(value) if isinstance(value, str) else None
         if content is None:
             return
+        self._store_blob(part, content)
+
+    def _store_file(self, part: Object, path: Path) -> None:
+        try:
+            content = read_beside(path)
+        except OSError:
+            return
+        self._store_blob(part, content)
+
+    def _store_blob(self, part: Object, content: bytes) -> None:
         name = blob_name(content, part.get("media_type"))
         if self._blobs is None:
             self._blobs = set(self._target.store.files())
@@ -314,51 +351,3 @@ class Importing:
 def _parted(source: SourceIn) -> AgentMemError:
     msg = f"{source.stream.path}: it does not go on from what was imported of it earlier"
     return ConflictError(msg, hint="Give --again to import it as a session of its own.")
-
-
-class _Facts:
-    """What a listing shows, picked up from the main agent's items."""
-
-    def __init__(self) -> None:
-        self._values: dict[str, str] = {}
-        self._first_text: str | None = None
-
-    def look(self, item: Item, agent: str) -> None:
-        """Pick up the first text that the user wrote."""
-        if self._first_text is not None or agent != MAIN or not isinstance(item, Said):
-            return
-        if item.message.get("role") == "user" and item.author is None:
-            text = "\n".join(_texts(item.message))
-            self._first_text = text if text.strip() else None
-
-    def keep(self, item: Item, agent: str) -> None:
-        """Pick up a saved value that is new."""
-        if isinstance(item, Kept) and agent == MAIN and isinstance(item.value, str):
-            self._values[item.key] = item.value
-
-    def meta(self, old: SessionMeta | None, kind: str, main: LogOut | None) -> SessionMeta:
-        """Return the session's meta; what stands in *old* stays unless the source says it anew."""
-        base = SessionMeta() if old is None else old
-        saved = {} if main is None or main.fold is None else main.fold.saved
-        known = {key: value for key, value in saved.items() if isinstance(value, str)}
-        title = self._values.get(TITLE) or base.title or known.get(TITLE)
-        if title is None and self._first_text is not None:
-            title = title_of(self._first_text)
-        listed: dict[str, JSON] = {**base.listed, "source": kind}
-        cwd = self._values.get(CWD) or known.get(CWD)
-        if cwd is not None:
-            listed["cwd"] = cwd
-        return base._replace(
-            title=title,
-            model=self._values.get(MODEL) or known.get(MODEL) or base.model,
-            messages=None if main is None else main.entries,
-            listed=listed,
-        )
-
-
-def _texts(message: Object) -> Iterator[str]:
-    content = message.get("content")
-    if isinstance(content, list):
-        for part in content:
-            if isinstance(part, dict) and isinstance(text := part.get("text"), str):
-                yield text

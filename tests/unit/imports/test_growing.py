@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agentmem_cli.errors import ConflictError, DamageError
-from agentmem_cli.operations.imports.importing import import_paths, import_source
+from agentmem_cli.operations.imports.folders import import_paths
+from agentmem_cli.operations.imports.importing import import_source
 from agentmem_cli.session.codec import dumps, loads_object
 from agentmem_cli.session.keys import FORKED_FROM, TITLE
 from agentmem_cli.session.meta import SessionMeta

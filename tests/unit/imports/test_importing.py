@@ -8,7 +8,8 @@ import pytest
 
 from agentmem_cli.errors import AgentMemError, UsageError
 from agentmem_cli.operations.imports.adapter import CWD
-from agentmem_cli.operations.imports.importing import import_paths, import_source
+from agentmem_cli.operations.imports.folders import import_paths
+from agentmem_cli.operations.imports.importing import import_source
 from agentmem_cli.session.author import Author
 from agentmem_cli.session.change import ChangeRecord, Push
 from agentmem_cli.session.entry import Entry

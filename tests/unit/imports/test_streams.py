@@ -10,7 +10,7 @@ from agentmem_cli.errors import DamageError
 from agentmem_cli.operations.imports.adapter import MAIN, Kept, Line, Said, Tally, Transcript
 from agentmem_cli.operations.imports.importing import Options, import_transcript
 from agentmem_cli.session.codec import dumps
-from agentmem_cli.session.keys import MODEL
+from agentmem_cli.session.keys import MODEL, TITLE
 from agentmem_cli.session.message import Message
 from agentmem_cli.session.reader import as_of, fold_log, history
 from agentmem_cli.session.writer import save
@@ -285,3 +285,22 @@ def test_a_log_that_is_gone_and_whose_source_is_not_at_hand_is_named(
         take(root, MadeUp(path))
 
     assert texts_of(first) == ["a"]
+
+
+@pytest.mark.parametrize("lost", [1, 2, 3])
+def test_a_title_from_beside_the_source_that_a_log_has_lost_is_saved_again(
+    tmp_path: Path, root: Path, lost: int
+) -> None:
+    path = put(tmp_path / "m.jsonl", lines(piece("a", "one", 1), piece("b", "two", 2)))
+    named = Transcript("made", "x", (MadeUp(path),), "A title from beside")
+    first = import_transcript(named, root, Options(NOW))
+    log = first.path / "logs" / "main.jsonl"
+    whole = log.read_bytes()
+    log.write_bytes(b"".join(whole.splitlines(keepends=True)[:-lost]))
+
+    report = import_transcript(named, root, Options(NOW))
+
+    assert (report.new, report.restored) == (1, lost - 1)
+    assert fold_log(store_of(report), "main").saved[TITLE] == "A title from beside"
+    assert texts_of(report) == ["one", "two"]
+    assert import_transcript(named, root, Options(NOW)).nothing_new

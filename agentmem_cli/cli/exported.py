@@ -1,0 +1,271 @@
+"""The command that gives sessions out: export."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from agentmem_cli.cli.options import AgentOption, ForceOption, JsonOption, SessionArg
+from agentmem_cli.cli.settings import Settings
+from agentmem_cli.errors import ConflictError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from agentmem_cli.operations.export import Original
+    from agentmem_cli.operations.exports.turns import Left
+    from agentmem_cli.session.codec import JSON
+    from agentmem_cli.storage.directory import DirStore
+
+SCHEMA: Final = "agentmem.export/1"
+"""One file that was written."""
+
+FORMS: Final = ("original", "messages")
+"""What ``--as`` takes."""
+
+SHAPES: Final = ("openai", "anthropic")
+"""What ``--shape`` takes: the keys of `operations.export.SHAPES`."""
+
+_STANDARD: Final = "-"
+
+
+def export(
+    context: typer.Context,
+    session: SessionArg,
+    as_: Annotated[
+        str,
+        typer.Option(
+            "--as",
+            metavar="FORM",
+            help="original: the imported source as it was; messages: a JSON array.",
+        ),
+    ],
+    shape: Annotated[
+        str,
+        typer.Option("--shape", metavar="SHAPE", help="Of messages: openai or anthropic."),
+    ] = "openai",
+    agent: AgentOption = None,
+    as_of: Annotated[
+        str | None,
+        typer.Option("--as-of", metavar="PLACE", help="Messages as they were at this place."),
+    ] = None,
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where to write; - is standard output; of several originals a folder.",
+        ),
+    ] = _STANDARD,
+    force: ForceOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Export a session: its original transcript, or its messages.
+
+    The original is what import read, byte for byte. Messages are a JSON array
+    as a provider takes it: every call is followed by its result, one that
+    nothing answered by an error result that says so.
+    """
+    settings = Settings.of(context)
+    _check(as_, shape, as_of, output, json=json)
+    target = None if output == _STANDARD else Path(output)
+    if as_ == "original":
+        folder = output.endswith(("/", os.sep)) or (target is not None and target.is_dir())
+        given = (target, folder)
+        _export_originals(settings, session, agent, given, force=force, json=json)
+    else:
+        wanted = (shape, agent, as_of or "now")
+        _export_messages(settings, session, wanted, target, force=force, json=json)
+
+
+def _check(as_: str, shape: str, as_of: str | None, output: str, *, json: bool) -> None:
+    if as_ not in FORMS:
+        msg = f"--as: {as_!r} is none of {', '.join(FORMS)}"
+        raise UsageError(msg)
+    if shape not in SHAPES:
+        msg = f"--shape: {shape!r} is none of {', '.join(SHAPES)}"
+        raise UsageError(msg)
+    if as_ == "original" and as_of is not None:
+        msg = "--as-of: an original is given out as it was imported"
+        raise UsageError(msg, hint="--as messages goes back in time.")
+    if not output:
+        msg = "--output is empty"
+        raise UsageError(msg)
+    if json and output == _STANDARD:
+        msg = "--json tells what was written, and standard output has the export itself"
+        raise UsageError(msg, hint="Name a file by --output.")
+
+
+def _export_messages(
+    settings: Settings,
+    session: str,
+    wanted: tuple[str, str | None, str],
+    target: Path | None,
+    *,
+    force: bool,
+    json: bool,
+) -> None:
+    """Write an agent's messages; *wanted* is the shape, the agent and the place."""
+    from agentmem_cli.cli.look import open_place
+    from agentmem_cli.cli.shown import warn_of
+    from agentmem_cli.operations.export import as_array, kind_of, messages
+    from agentmem_cli.operations.exports.turns import Left
+    from agentmem_cli.operations.travel import view_agent
+
+    shape, agent, place = wanted
+    opened = open_place(settings, session, agent, place)
+    fold = view_agent(opened.store, opened.agent, opened.place)
+    left = Left()
+    counted: list[int] = []
+    kind = kind_of(opened.store, opened.agent)
+    found = messages(fold.conversation.entries, shape, left, kind=kind)
+    data = as_array(found, counted)
+    size = _write(settings, data, target, force=force)
+    warn_of(opened.id, opened.agent, fold.damages)
+    _tell_left(opened.id, left)
+    if target is not None:
+        (number,) = counted
+        told: dict[str, JSON] = {
+            "session": opened.id,
+            "agent": opened.agent,
+            "as": "messages",
+            "shape": shape,
+            "output": str(target),
+            "bytes": size,
+            "messages": number,
+            "unanswered": left.unanswered,
+            "orphans": left.orphans,
+            "left_out": {**left.parts},
+        }
+        _tell_written(settings, [told], json=json)
+
+
+def _export_originals(
+    settings: Settings,
+    session: str,
+    agent: str | None,
+    given: tuple[Path | None, bool],
+    *,
+    force: bool,
+    json: bool,
+) -> None:
+    """Write the sources; *given* is where to, and whether that is a folder."""
+    from agentmem_cli.cli.opening import open_to_look
+    from agentmem_cli.cli.output import warn
+    from agentmem_cli.operations.catalog import choose_agent
+    from agentmem_cli.operations.export import (
+        check_kept,
+        kept_bytes,
+        originals,
+        target_names,
+    )
+
+    target, below = given
+    found, store = open_to_look(settings, session)
+    chosen = None if agent is None else choose_agent(store, agent)
+    sources = originals(store, chosen)
+    if target is None and len(sources) > 1:
+        more = len(sources) - 1
+        warn(f"{found.id}: this is the main source of {more + 1}; --output DIR writes all of them")
+        sources = sources[:1]
+    for source in sources:
+        check_kept(store, source)
+        if source.kept < source.size:
+            warn(f"{source.name}: the first {source.kept} of {source.size} bytes are kept, no more")
+    if target is None:
+        _write(settings, kept_bytes(store, sources[0]), None, force=force)
+        return
+    names = target_names(sources) if below or len(sources) > 1 else [""]
+    paths = [target / name for name in names]
+    written = _write_all(settings, store, sources, paths, force=force)
+    _tell_written(settings, [{"session": found.id, **each} for each in written], json=json)
+
+
+def _write_all(
+    settings: Settings,
+    store: DirStore,
+    sources: Sequence[Original],
+    paths: Sequence[Path],
+    *,
+    force: bool,
+) -> list[dict[str, JSON]]:
+    """Write each of *sources* to its path."""
+    from agentmem_cli.operations.export import kept_bytes
+
+    if not force:
+        # Why before the first: all of them are written, or none.
+        for path in paths:
+            _refuse_existing(path)
+    written: list[dict[str, JSON]] = []
+    for source, path in zip(sources, paths, strict=True):
+        size = _write(settings, kept_bytes(store, source), path, force=force)
+        written.append({"agent": source.log, "as": "original", "output": str(path), "bytes": size})
+    return written
+
+
+def _refuse_existing(path: Path) -> None:
+    if path.exists() or path.is_symlink():
+        msg = f"{path}: is there already"
+        raise ConflictError(msg, hint="--force writes over it.")
+
+
+def _write(settings: Settings, pieces: Iterable[bytes], target: Path | None, *, force: bool) -> int:
+    """Write *pieces* to a file, or to standard output where *target* is None."""
+    if target is None:
+        size = 0
+        with settings.output() as out:
+            for piece in pieces:
+                out.write_bytes(piece)
+                size += len(piece)
+        return size
+    from agentmem_cli.storage.files import write_atomically
+
+    try:
+        return write_atomically(target, pieces, over=force)
+    except FileExistsError:
+        _refuse_existing(target)
+        raise
+
+
+def _tell_left(session: str, left: Left) -> None:
+    from agentmem_cli.cli.output import warn
+    from agentmem_cli.cli.render import count
+
+    told = list(_words(left))
+    if told:
+        warn(f"{session}: {'; '.join(told)}")
+    if left.system:
+        warn(
+            f"{session}: {count(left.system, 'system message')} became text of the user, "
+            "since this shape has no role for the system"
+        )
+
+
+def _words(left: Left) -> Iterator[str]:
+    from agentmem_cli.cli.render import count
+
+    if left.unanswered:
+        yield f"{count(left.unanswered, 'call')} without a result got one that says so"
+    if left.orphans:
+        yield f"{count(left.orphans, 'result')} of no call left out"
+    for kind, number in sorted(left.parts.items()):
+        yield f"{count(number, 'part')} of type {kind} left out"
+
+
+def _tell_written(settings: Settings, written: list[dict[str, JSON]], *, json: bool) -> None:
+    from agentmem_cli.cli.output import talk
+    from agentmem_cli.cli.render import size
+    from agentmem_cli.cli.text import one_line
+
+    with settings.output() as out:
+        for told in written:
+            if json:
+                out.object(SCHEMA, told)
+            else:
+                held = told["bytes"]
+                assert isinstance(held, int)
+                talk(f"{one_line(str(told['output']))}: {size(held)}")

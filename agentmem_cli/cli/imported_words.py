@@ -1,0 +1,180 @@
+"""What `import` says of a source that was imported, in words and in JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from agentmem_cli.cli.output import warn
+from agentmem_cli.cli.render import GAP, Column, count, table
+from agentmem_cli.cli.text import cut, one_line, width
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from agentmem_cli.cli.output import Output
+    from agentmem_cli.cli.settings import Settings
+    from agentmem_cli.operations.imports.report import Report
+    from agentmem_cli.session.codec import JSON
+
+TOLD = 5
+"""Lines of one source that could not be used, and files that were not understood, told one by
+one."""
+
+
+def fitted(report: Report, columns: int | None) -> list[str]:
+    """Return what is told of a source on one line; where that is too wide for a screen, on more."""
+    from textwrap import wrap
+
+    session, told = one_line(report.session), _line(report)
+    line = f"{session}{GAP}{told}"
+    if columns is None or width(line) <= columns:
+        return [line]
+    return [cut(session, columns), *wrap(told, columns, initial_indent=GAP, subsequent_indent=GAP)]
+
+
+def _line(report: Report) -> str:
+    if report.older:
+        return f"nothing new (an older copy, {count(report.messages, 'message')})"
+    if report.nothing_new:
+        return f"nothing new ({count(report.messages, 'message')})"
+    told = [count(report.messages, "message")]
+    if report.agents > 1:
+        told.append(count(report.agents, "agent"))
+    if report.asides:
+        told.append(count(report.asides, "aside"))
+    if report.blobs:
+        told.append(count(report.blobs, "blob"))
+    told += _compared(report)
+    if report.left:
+        told.append(f"not made into anything: {_types(report.left)}")
+    if report.lost:
+        told.append(f"{count(report.lost, 'line')} not usable")
+    return f"from {report.kind}: {one_line(', '.join(told))}"
+
+
+def _compared(report: Report) -> list[str]:
+    """Say what is new beside what was known."""
+    told = []
+    if report.restored:
+        told.append(f"{count(report.restored)} restored")
+    if report.known or report.restored:
+        told.append(f"{count(report.new)} new")
+    return told
+
+
+def print_sums(out: Output, reports: Sequence[Report], settings: Settings) -> None:
+    """Print a row a kind, and what nothing was made of."""
+    columns = [
+        Column("KIND", style="cyan"),
+        *(Column(title, "right") for title in ("SESSIONS", "MESSAGES", "NEW", "KNOWN")),
+    ]
+    kinds = sorted({report.kind for report in reports})
+    rows = []
+    left: list[str] = []
+    for kind in kinds:
+        own = [report for report in reports if report.kind == kind]
+        numbers = (
+            len({report.session for report in own}),
+            sum(report.messages for report in own),
+            sum(report.new for report in own),
+            sum(report.known for report in own),
+        )
+        rows.append([kind, *(count(number) for number in numbers)])
+        types: Counter[str] = Counter()
+        for report in own:
+            types.update(report.left)
+        if types:
+            left.append(f"{kind}, not made into anything: {_types(types)}")
+    table(out, columns, rows, settings)
+    for words in left:
+        out.line(one_line(words))
+
+
+def _types(types: Mapping[str, int]) -> str:
+    return ", ".join(f"{count(number)} {name}" for name, number in sorted(types.items()))
+
+
+def details(report: Report) -> None:
+    """Tell what was mended of a session, and which lines of its source could not be used."""
+    for torn in report.set_aside:
+        warn(
+            f"{report.session}/logs/{torn.log}.jsonl: {torn.cut} torn bytes at byte "
+            f"{torn.kept} were set aside in files/{torn.set_aside}"
+        )
+    if report.restored:
+        thing = "message, side record, value or blob"
+        things = count(report.restored, thing, "messages, side records, values and blobs")
+        put = "can be put" if report.dry_run else "put"
+        warn(f"{report.session}: {things} that it had lost, {put} in again from the source")
+    for flaw in report.unusable[:TOLD]:
+        where = f"line {flaw.line}" + ("" if flaw.byte is None else f", byte {flaw.byte}")
+        warn(f"{report.source}: {where}: {flaw.why}")
+    more = report.lost + report.mended - min(len(report.unusable), TOLD)
+    if more > 0:
+        warn(f"{report.source}: {count(more, 'more line')} like these")
+    if report.torn is not None:
+        line, byte, length = report.torn
+        at = "" if byte is None else f", byte {byte}"
+        warn(f"{report.source}: cut off in line {line}{at} ({length} bytes not used yet)")
+
+
+def flawed(reports: Sequence[Report]) -> None:
+    """Tell which of many sources have lines that could not be used, or a session to be mended."""
+    found = [(report, told) for report in reports if (told := _flaws(report))]
+    for report, told in found[:TOLD]:
+        warn(f"{report.source}: {', '.join(told)}")
+    if len(found) > TOLD:
+        more = count(len(found) - TOLD, "more source")
+        warn(f"{more} like these; --verbose names them and the lines")
+
+
+def _flaws(report: Report) -> list[str]:
+    told = []
+    if report.restored:
+        told.append(f"{count(report.restored)} restored that its session had lost")
+    if report.set_aside:
+        told.append(f"{count(len(report.set_aside), 'torn end')} of logs set aside")
+    if report.lost:
+        told.append(f"{count(report.lost, 'line')} not usable")
+    if report.mended:
+        told.append(f"{count(report.mended, 'line')} read in spite of damage")
+    if report.torn is not None:
+        told.append("cut off at the end")
+    return told
+
+
+def value_of(report: Report) -> dict[str, JSON]:
+    """Return what JSON says of a source."""
+    torn = report.torn
+    return {
+        "source": str(report.source),
+        "kind": report.kind,
+        "session": report.session,
+        "path": str(report.path),
+        "created": report.created,
+        "nothing_new": report.nothing_new,
+        "older": report.older,
+        "dry_run": report.dry_run,
+        "lines": report.lines,
+        "bytes": report.bytes,
+        "messages": report.messages,
+        "asides": report.asides,
+        "values": report.values,
+        "agents": report.agents,
+        "blobs": report.blobs,
+        "new": report.new,
+        "edited": report.edited,
+        "known": report.known,
+        "restored": report.restored,
+        "set_aside": [torn.set_aside for torn in report.set_aside],
+        "types": {**report.types},
+        "left": {**report.left},
+        "lost": report.lost,
+        "mended": report.mended,
+        "unusable": [
+            {"line": flaw.line, "byte": flaw.byte, "why": flaw.why} for flaw in report.unusable
+        ],
+        "torn": None if torn is None else {"line": torn[0], "byte": torn[1], "length": torn[2]},
+        "kept_source": report.kept_source,
+    }

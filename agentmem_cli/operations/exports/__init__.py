@@ -1,0 +1,1 @@
+"""Sessions in the shapes of others."""

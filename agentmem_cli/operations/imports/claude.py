@@ -1,0 +1,222 @@
+"""Claude Code's sessions: JSON lines that form a tree, with agents in files of their own.
+
+A session is its main file with the files of its agents. An agent's file whose
+main file is gone is a session of its own. What stands in which module:
+`claude_files` finds files, `claude_reading` goes through one, `claude_replies`
+puts replies together, `claude_messages` translates, `claude_tree` tells what
+is missing or was left.
+
+Source: public descriptions of its files as of 2026 (versions 1.0 to 2.1).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from agentmem_cli.operations.imports.adapter import MAIN, Kept, Noted, Said, Transcript
+from agentmem_cli.operations.imports.claude_files import (
+    AGENT_FILE,
+    Child,
+    Family,
+    Files,
+    Outputs,
+    child_at,
+)
+from agentmem_cli.operations.imports.claude_messages import KIND
+from agentmem_cli.operations.imports.claude_reading import Own, Reading
+from agentmem_cli.session.keys import TITLE
+from agentmem_cli.session.message import Message
+from agentmem_cli.session.meta import title_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from agentmem_cli.operations.imports.adapter import Item, Line, Stream, Tally
+    from agentmem_cli.session.codec import JSON, Object
+
+SPAWNED: Final = "agentmem.spawned_by"
+"""The saved value (in an agent's log) of the call that began it: ``{"call", "type"}``."""
+
+_CERTAIN: Final = 2
+_POSSIBLE: Final = 1
+
+_IN_TREE: Final = frozenset({"user", "assistant", "system", "attachment", "progress"})
+_LOOSE: Final = {
+    "summary": "summary",
+    "file-history-snapshot": "snapshot",
+    "queue-operation": "operation",
+    "custom-title": "customTitle",
+    "ai-title": "aiTitle",
+    "last-prompt": "lastPrompt",
+    "permission-mode": "permissionMode",
+}
+"""Records outside of the tree by their type, and a field that they have."""
+
+_UUID = re.compile(r"(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+class ClaudeAdapter:
+    """The adapter of Claude Code's transcripts."""
+
+    kind = KIND
+
+    def __init__(self) -> None:
+        """Know no folder yet."""
+        self._files = Files()
+
+    def recognises(self, value: Object) -> int:
+        """How sure a record makes it, as `Adapter.recognises` says."""
+        kind = value.get("type")
+        if not isinstance(kind, str) or "payload" in value:
+            return 0
+        if kind in _IN_TREE:
+            if not isinstance(value.get("uuid"), str) and "sessionId" not in value:
+                return _POSSIBLE if _speaks(value, kind) else 0
+            return _CERTAIN if _speaks(value, kind) or "parentUuid" in value else _POSSIBLE
+        return _POSSIBLE if _LOOSE.get(kind, "sessionId") in value else 0
+
+    def open(self, path: Path, head: tuple[Object, ...]) -> Transcript:
+        """Return the session at *path*; of an agent's file the one that it belongs to."""
+        main = self._files.main_of(path)
+        if main is not None:
+            return self._session(main, main.stem)
+        named = AGENT_FILE.fullmatch(path.name)
+        if named is not None and any(value.get("isSidechain") is True for value in head):
+            return _orphan(path, named["agent"])
+        return self._session(path, _session_id(path, head))
+
+    def _session(self, path: Path, session: str) -> Transcript:
+        children = self._files.children(path, session)
+        family = Family(children)
+        outputs = Outputs(path, session)
+        streams: list[Stream] = [ClaudeStream(path, Own(MAIN, session, outputs), path.name)]
+        for child in children:
+            name = child.path.relative_to(path.parent).as_posix()
+            own = Own(child.agent, None, outputs, is_child=True)
+            streams.append(ClaudeStream(child.path, own, name, child, family))
+            if child.meta.is_file() and not child.meta.is_symlink():
+                meta = child.meta.relative_to(path.parent).as_posix()
+                streams.append(MetaStream(child, family, meta))
+        return Transcript(KIND, session, tuple(streams))
+
+
+def _speaks(value: Object, kind: str) -> bool:
+    return kind in ("user", "assistant") and isinstance(value.get("message"), dict)
+
+
+def _session_id(path: Path, head: Sequence[Object]) -> str:
+    """Return a session's id: its file's name where that can be, else what its records say.
+
+    A fork's records begin with those of the session it was copied from.
+    """
+    told = [
+        session for value in head if isinstance(session := value.get("sessionId"), str) and session
+    ]
+    if path.stem in told or _UUID.fullmatch(path.stem) or not told:
+        return path.stem
+    return told[-1]
+
+
+def _orphan(path: Path, agent: str) -> Transcript:
+    session = child_at(path).session
+    id_ = f"agent-{agent}" if session is None else f"{session}-agent-{agent}"
+    told: Object = {"agent": agent, "session": session}
+    return Transcript(KIND, id_, (OrphanStream(path, told),))
+
+
+class ClaudeStream:
+    """A transcript: the main one, or an agent's."""
+
+    def __init__(
+        self,
+        path: Path,
+        own: Own,
+        name: str,
+        child: Child | None = None,
+        family: Family | None = None,
+    ) -> None:
+        """Read *path* for *own*; an agent's comes with what is known of it."""
+        self.path = path
+        self.name = name
+        self.agent = own.agent
+        self.begins = None if child is None else child.begins
+        self._own = own
+        self._family = family
+
+    @property
+    def parent(self) -> str | None:
+        """The agent that spawned it."""
+        return None if self._family is None else self._family.parent(self.agent)
+
+    def accepts(self, value: Object) -> bool:
+        """Whether *value*, salvaged from a damaged line, is a record."""
+        kind = value.get("type")
+        if not isinstance(kind, str):
+            return False
+        if kind in _IN_TREE:
+            return "uuid" in value or "sessionId" in value
+        return _LOOSE.get(kind, "sessionId") in value
+
+    def items(self, lines: Iterable[Line], tally: Tally) -> Iterator[Item]:
+        """Yield what the records are, as `Stream.items` says."""
+        return Reading(tally, self._own).items(lines)
+
+
+class OrphanStream(ClaudeStream):
+    """An agent's transcript whose session is not there."""
+
+    def __init__(self, path: Path, told: Object) -> None:
+        """Read *path*; *told* is what is known of its session."""
+        super().__init__(path, Own(MAIN, None, None, is_child=True), path.name)
+        self._told = told
+
+    def items(self, lines: Iterable[Line], tally: Tally) -> Iterator[Item]:
+        """Yield a note that the session is not there, then what the records are.
+
+        Its title is its task, unless a record gives one before: nobody typed it.
+        """
+        yield Noted(1, None, "import.orphan", self._told)
+        titled = False
+        for item in super().items(lines, tally):
+            yield item
+            if titled:
+                continue
+            if isinstance(item, Kept):
+                titled = item.key == TITLE
+            elif isinstance(item, Said) and (text := Message.of(item.message).text.strip()):
+                titled = True
+                yield Kept(item.line, item.time, TITLE, title_of(text), item.raw)
+
+
+class MetaStream:
+    """What stands beside an agent's transcript: its description, its kind, its call."""
+
+    def __init__(self, child: Child, family: Family, name: str) -> None:
+        """Read the description of *child*, kept as *name*."""
+        self.path = child.meta
+        self.name = name
+        self.agent = child.agent
+        self.begins = child.begins
+        self._family = family
+
+    @property
+    def parent(self) -> str | None:
+        """The agent that spawned it."""
+        return self._family.parent(self.agent)
+
+    def accepts(self, value: Object) -> bool:
+        """Whether *value*, salvaged from a damaged line, is a description."""
+        return "agentType" in value or "toolUseId" in value
+
+    def items(self, lines: Iterable[Line], tally: Tally) -> Iterator[Item]:
+        """Yield the saved values that it tells, at the time of the agent's beginning."""
+        for line in lines:
+            tally.types["meta.json"] += 1
+            value = line.value
+            told: Object = {"call": value.get("toolUseId"), "type": value.get("agentType")}
+            yield Kept(line.number, self.begins, SPAWNED, told, "", self.agent)
+            title: JSON = value.get("description")
+            if isinstance(title, str) and title:
+                yield Kept(line.number, self.begins, TITLE, title, "", self.agent)

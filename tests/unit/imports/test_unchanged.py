@@ -1,0 +1,144 @@
+"""Sources that are not read again, and what makes them be read."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agentmem_cli.operations.imports.importing import import_source
+from tests.unit.imports.building import NOW, header, lines, put, reply, take, user
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="sources are always read there")
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return put(tmp_path / "a.jsonl", lines(header(id="a"), user(1, "one"), reply(2, "two")))
+
+
+def test_a_source_that_nobody_wrote_to_is_not_read(source: Path, root: Path) -> None:
+    first = take(source, root)
+
+    again = take(source, root)
+
+    assert again.nothing_new
+    assert (again.messages, again.known, again.bytes) == (first.messages, 4, 0)
+
+
+def test_a_touched_source_is_read_and_found_the_same(source: Path, root: Path) -> None:
+    take(source, root)
+    source.touch()
+
+    again = take(source, root)
+
+    assert again.nothing_new
+    assert again.bytes == source.stat().st_size
+
+
+def test_a_source_that_was_just_written_when_it_was_read_is_read_again(
+    source: Path, root: Path
+) -> None:
+    just_ms = source.stat().st_mtime_ns // 1_000_000 + 1
+    import_source(source, root, now_ms=just_ms)
+
+    again = import_source(source, root, now_ms=NOW)
+
+    assert (again.nothing_new, again.bytes) == (True, source.stat().st_size)
+
+
+def test_a_copy_in_its_place_is_read(source: Path, root: Path) -> None:
+    take(source, root)
+    found = source.stat()
+    other = put(source.with_name("copy"), source.read_bytes())
+    other.replace(source)
+    os.utime(source, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+    again = take(source, root)
+
+    assert (again.nothing_new, again.bytes) == (True, source.stat().st_size)
+
+
+def test_a_source_that_is_not_kept_yet_is_read_to_be_kept(source: Path, root: Path) -> None:
+    take(source, root, keep_source=False)
+    report = take(source, root)
+    kept = report.path / "files" / "plugins" / "import" / "a.jsonl"
+
+    assert kept.read_bytes() == source.read_bytes()
+
+
+@pytest.mark.parametrize("keep_source", [True, False])
+def test_a_touched_source_that_grew_adds_what_is_new(
+    source: Path, root: Path, keep_source: bool
+) -> None:
+    take(source, root, keep_source=keep_source)
+    source.write_bytes(source.read_bytes() + lines(user(3, "three")))
+
+    again = take(source, root, keep_source=keep_source)
+
+    assert (again.new, again.messages) == (1, 3)
+
+
+def test_a_damaged_copy_is_not_what_a_source_is_known_by(source: Path, root: Path) -> None:
+    report = take(source, root)
+    kept = report.path / "files" / "plugins" / "import" / "a.jsonl"
+    kept.write_bytes(kept.read_bytes().replace(b"two", b"six"))
+    source.touch()
+
+    again = take(source, root)
+
+    assert (again.nothing_new, again.messages) == (True, 2)
+
+
+def test_a_map_of_an_older_version_lets_the_source_be_read(source: Path, root: Path) -> None:
+    report = take(source, root)
+    path = report.path / "files" / "plugins" / "import" / "a.jsonl.map.jsonl"
+    path.write_bytes(b"".join(_without(path.read_bytes())))
+
+    again = take(source, root)
+
+    assert (again.nothing_new, again.messages) == (True, 2)
+    assert again.bytes == source.stat().st_size
+
+
+@pytest.mark.parametrize("touched", [False, True])
+@pytest.mark.parametrize(
+    "file", ["logs/main.jsonl", "files/plugins/import/a.jsonl", "files/meta.json"]
+)
+@pytest.mark.parametrize("emptied", [False, True])
+def test_an_unchanged_source_is_read_where_its_session_is_not_whole(
+    source: Path, root: Path, touched: bool, file: str, emptied: bool
+) -> None:
+    path = take(source, root).path / file
+    path.write_bytes(b"" if emptied else path.read_bytes()[:-5])
+    if touched:
+        source.touch()
+
+    again = take(source, root)
+
+    assert again.bytes == source.stat().st_size
+    assert again.restored == ((4 if emptied else 1) if path.name == "main.jsonl" else 0)
+    kept = again.path / "files" / "plugins" / "import" / "a.jsonl"
+    assert kept.read_bytes() == source.read_bytes()
+    source.touch()
+    assert take(source, root).nothing_new
+
+
+def test_a_dry_run_over_a_session_that_is_not_whole_tells_it(source: Path, root: Path) -> None:
+    log = take(source, root).path / "logs" / "main.jsonl"
+    log.write_bytes(b"")
+
+    dry = import_source(source, root, now_ms=NOW, dry_run=True)
+
+    assert (dry.restored, dry.nothing_new, log.read_bytes()) == (4, False, b"")
+
+
+def _without(data: bytes) -> Iterator[bytes]:
+    head, _, rest = data.partition(b"\n")
+    yield head.partition(b',"seen":')[0] + b"}\n"
+    yield rest

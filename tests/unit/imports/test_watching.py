@@ -1,0 +1,155 @@
+"""A watcher's looks: each source once, and only where something changed."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agentmem_cli.errors import Busy
+from agentmem_cli.operations.imports import watching
+from agentmem_cli.operations.imports.folders import import_found
+from agentmem_cli.operations.imports.importing import Options
+from agentmem_cli.operations.imports.report import Outcome
+from agentmem_cli.operations.imports.watching import Watcher
+from tests.unit.imports.building import NOW, header, lines, put, user
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from agentmem_cli.operations.imports.folders import Source
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("a", "b"):
+        put(tmp_path / "src" / f"{name}.jsonl", lines(header(id=name), user(1, "one")))
+    return tmp_path / "src"
+
+
+@pytest.fixture
+def watcher(folder: Path, root: Path) -> Watcher:
+    return Watcher([folder], root, Options(NOW))
+
+
+def _names(watcher: Watcher) -> list[str]:
+    return [outcome.source.name for outcome in watcher.poll(NOW)]
+
+
+def _grow(path: Path, data: bytes) -> None:
+    path.write_bytes(path.read_bytes() + data)
+
+
+def test_the_first_look_takes_all_and_the_next_one_nothing(watcher: Watcher) -> None:
+    assert _names(watcher) == ["a.jsonl", "b.jsonl"]
+    assert _names(watcher) == []
+
+
+def test_a_source_that_grew_is_taken_once(watcher: Watcher, folder: Path) -> None:
+    _names(watcher)
+    _grow(folder / "b.jsonl", lines(user(2, "two")))
+
+    assert _names(watcher) == ["b.jsonl"]
+    assert _names(watcher) == []
+
+
+def test_what_comes_while_a_source_is_read_is_seen_by_the_next_look(
+    watcher: Watcher, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _names(watcher)
+    real = import_found
+
+    def grows(source: Source, root: Path, options: Options, *, kind: str | None) -> Outcome:
+        outcome = real(source, root, options, kind=kind)
+        _grow(source.path, lines(user(3, "three")))
+        return outcome
+
+    monkeypatch.setattr(watching, "import_found", grows)
+    _grow(folder / "a.jsonl", lines(user(2, "two")))
+    first = [outcome.report for outcome in watcher.poll(NOW)]
+    monkeypatch.setattr(watching, "import_found", real)
+    second = [outcome.report for outcome in watcher.poll(NOW)]
+
+    assert [report.new for report in first if report is not None] == [1]
+    assert [report.new for report in second if report is not None] == [1]
+
+
+def test_a_new_file_in_the_folder_is_taken(watcher: Watcher, folder: Path) -> None:
+    _names(watcher)
+    put(folder / "more" / "c.jsonl", lines(header(id="c"), user(1, "one")))
+
+    assert _names(watcher) == ["c.jsonl"]
+
+
+def test_an_agents_own_file_makes_its_session_be_looked_at(root: Path, tmp_path: Path) -> None:
+    def line(session: str, text: str, **more: object) -> bytes:
+        sidechain = '"isSidechain":true,"agentId":"x",' if more else '"isSidechain":false,'
+        return (
+            f'{{"type":"user","uuid":"{text}","parentUuid":null,{sidechain}'
+            f'"sessionId":"{session}","timestamp":"2026-01-01T00:00:01.000Z",'
+            f'"message":{{"role":"user","content":"{text}"}}}}\n'
+        ).encode()
+
+    main = put(tmp_path / "src" / "s1.jsonl", line("s1", "hello"))
+    watcher = Watcher([tmp_path / "src"], root, Options(NOW))
+    first = _names(watcher)
+    child = put(main.with_suffix("") / "subagents" / "agent-x.jsonl", line("s1", "do", agent=True))
+    second = _names(watcher)
+    _grow(child, line("s1", "again", agent=True))
+
+    assert (first, second) == (["s1.jsonl"], ["s1.jsonl"])
+    assert _names(watcher) == ["s1.jsonl"]
+    assert _names(watcher) == []
+
+
+def test_what_fails_for_a_while_is_tried_again_though_nothing_changed(
+    watcher: Watcher, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = import_found
+
+    def busy(source: Source, root: Path, options: Options, *, kind: str | None) -> Outcome:
+        del options, kind
+        return Outcome(source.path, error=Busy(root, 1.0))
+
+    monkeypatch.setattr(watching, "import_found", busy)
+    first = _names(watcher)
+    monkeypatch.setattr(watching, "import_found", real)
+
+    assert _names(watcher) == first
+    assert _names(watcher) == []
+
+
+def test_what_is_not_understood_waits_for_a_change(watcher: Watcher, folder: Path) -> None:
+    path = put(folder / "c.jsonl", b'{"no":"transcript"}\n')
+
+    assert "c.jsonl" in _names(watcher)
+    assert _names(watcher) == []
+
+    _grow(path, lines(header(id="c"), user(1, "one")))
+
+    assert _names(watcher) == ["c.jsonl"]
+
+
+def test_sources_older_than_asked_for_wait_for_a_change(folder: Path, root: Path) -> None:
+    os.utime(folder / "a.jsonl", (1_000_000, 1_000_000))
+    watcher = Watcher([folder], root, Options(NOW), since_ms=1_500_000_000_000)
+
+    assert _names(watcher) == ["b.jsonl"]
+    assert _names(watcher) == []
+
+    _grow(folder / "a.jsonl", lines(user(2, "two")))
+
+    assert _names(watcher) == ["a.jsonl"]
+
+
+def test_a_source_that_is_not_there_yet_is_taken_when_it_comes(tmp_path: Path, root: Path) -> None:
+    path = tmp_path / "later.jsonl"
+    watcher = Watcher([path], root, Options(NOW))
+    (missing,) = watcher.poll(NOW)
+    put(path, lines(header(id="l"), user(1, "one")))
+    (there,) = watcher.poll(NOW)
+
+    assert isinstance(missing.error, FileNotFoundError)
+    assert there.report is not None
+    assert list(watcher.poll(NOW)) == []
