@@ -97,7 +97,8 @@ class Note(NamedTuple):
 
 
 _PLAIN_STOPS: Final = frozenset({"stop", "end_turn", "tool_use", "toolUse", "tool_calls"})
-_ATTACHMENTS: Final = frozenset({"image", "audio", "video", "document"})
+# Why no set: a part's type comes from JSON, and an array has no hash.
+_ATTACHMENTS: Final = ("image", "audio", "video", "document")
 
 
 def window(

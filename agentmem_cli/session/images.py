@@ -27,7 +27,8 @@ TEXT: Final = "txt"
 _EXTENSIONS: Final = {"jpeg": "jpg", TEXT: TEXT}
 _AS_THEY_ARE: Final = frozenset({"png", "gif", "webp", "heic", "heif", "svg"})
 
-ATTACHMENTS: Final = frozenset({"image", "document", "audio", "video"})
+# Why no set: what is looked up comes from JSON, and an array has no hash.
+ATTACHMENTS: Final = ("image", "document", "audio", "video")
 """The types of parts that can refer to a blob. Only an image's data is made one on saving."""
 
 

@@ -148,6 +148,9 @@ def test_any_bytes_between_two_messages_leave_both(noise: list[bytes]) -> None:
 
 
 @given(st.binary(max_size=300) | st.lists(records, max_size=4).map(lambda it: dumps([*it])))
+@example(b'{"role":[]}')
+@example(b'{"type":"event_msg","payload":{"type":[]}}')
+@example(b'{"payload":{"type":{}}}')
 def test_any_file_is_imported_or_refused_in_words(data: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "x.jsonl")

@@ -117,7 +117,7 @@ class Reading:
         if type(item) is not dict:
             self._flat(line, kind)
             return
-        if kind == "event_msg" and not self._held and item.get("type") in _COUNTED:
+        if kind == "event_msg" and not self._held and kind_of(item) in _COUNTED:
             # Why first: every second line of a rollout is one of these.
             self._count(item)
             return
@@ -309,7 +309,7 @@ class Reading:
 
 def _told(item: Object) -> str:
     """Return the type of a line that has none, by what its payload is."""
-    if item.get("type") in EVENTS and "recipient" not in item:
+    if kind_of(item) in EVENTS and "recipient" not in item:
         return "event_msg"
     if kind_of(item) in ITEMS:
         return "response_item"

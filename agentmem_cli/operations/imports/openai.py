@@ -26,7 +26,8 @@ KIND: Final = "openai-messages"
 REQUEST_BYTES: Final = 16 << 10
 """Bytes of what stands beside ``messages`` that an aside keeps whole."""
 
-ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
+# Why no set: a role comes from JSON, and an array has no hash.
+ROLES: Final = ("system", "developer", "user", "assistant", "tool", "function")
 _SAYS: Final = frozenset({"content", "tool_calls", "function_call"})
 _CERTAIN: Final = 2
 _POSSIBLE: Final = 1

@@ -24,6 +24,7 @@ from agentmem_cli.session.images import (
     store_images,
 )
 from agentmem_cli.session.message import Message
+from agentmem_cli.session.pairing import calls_of
 from agentmem_cli.storage.memory import MemoryStore
 from tests.strategies import base64_data, messages
 
@@ -208,3 +209,10 @@ def test_base64_decodes_only_where_it_encodes_to_the_same_text(text: str) -> Non
     data = decode_base64(text)
 
     assert data is None or base64.b64encode(data).decode() == text
+
+
+def test_a_type_that_is_no_string_is_no_attachment() -> None:
+    odd: Object = {"role": "user", "content": [{"type": ["image"], "data": {}}]}
+
+    assert blob_names(odd) == []
+    assert calls_of(odd).images is False
