@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agentmem_cli.operations.imports.adapter import Said
 from agentmem_cli.operations.imports.claude_reading import WAIT_MESSAGES
-from agentmem_cli.operations.imports.claude_replies import largest
+from agentmem_cli.operations.imports.claude_replies import block_key, largest
 from agentmem_cli.operations.imports.claude_tree import LEFT_MAX
 from agentmem_cli.session.author import Author
 from agentmem_cli.session.codec import dumps
@@ -379,3 +379,22 @@ def test_a_prompt_after_a_compaction_leaves_nothing() -> None:
     ]
 
     assert [kind for _, kind, _ in noted(*records)] == ["import.compaction"]
+
+
+def image(data: JSON, **more: JSON) -> Object:
+    return {"type": "image", "source": {"type": "base64", "data": data, **more}}
+
+
+def test_an_image_is_known_again_by_all_that_is_said_of_it() -> None:
+    data = "QUJD"
+    known = block_key("r", image(data, media_type="image/png"))
+
+    assert known == block_key("r", image(data[:2] + data[2:], media_type="image/png"))
+    others = [
+        block_key("s", image("QUJD", media_type="image/png")),
+        block_key("r", image("QUJE", media_type="image/png")),
+        block_key("r", image("QUJD", media_type="image/gif")),
+        block_key("r", image(None, media_type="image/png")),
+        block_key("r", {**image("QUJD", media_type="image/png"), "cache": 1}),
+    ]
+    assert len({known, *others}) == 6
