@@ -143,6 +143,25 @@ class ForeignFile:
         return hasher.hexdigest()
 
 
+def brief(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield *chunks* without those that are nothing but the inside of one long text.
+
+    It is for a look at what the records are: a line that holds an image is
+    then as short as other lines. Offsets behind what was left out are wrong.
+
+    Args:
+        chunks: A file's bytes, as `ForeignFile.chunks` gives them.
+    """
+    for index, chunk in enumerate(chunks):
+        if not index or len(chunk) < CHUNK_BYTES or not _is_inside(chunk):
+            yield chunk
+
+
+def _is_inside(chunk: bytes) -> bool:
+    # Why the comma: without it two numbers of a long list could become one that is none.
+    return chunk.isascii() and not any(mark in chunk for mark in (b'"', b"\\", b"\n", b",", b"\0"))
+
+
 def new_digest(key: bytes) -> hashlib.blake2b:
     """Return the hash that sources are known again by: blake2b of 32 bytes, keyed."""
     return hashlib.blake2b(key=key, digest_size=32)

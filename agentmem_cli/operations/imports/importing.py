@@ -15,7 +15,7 @@ from agentmem_cli.errors import (
     UsageError,
 )
 from agentmem_cli.operations.imports.adapter import Said, Tally
-from agentmem_cli.operations.imports.foreign import ForeignFile, read_lines
+from agentmem_cli.operations.imports.foreign import ForeignFile, brief, read_lines
 from agentmem_cli.operations.imports.naming import session_name
 from agentmem_cli.operations.imports.nowhere import Nowhere
 from agentmem_cli.operations.imports.places import place_in
@@ -252,18 +252,31 @@ def _check_messages(transcript: Transcript) -> None:
     Raises:
         Unrecognised: There is none.
     """
-    lines = 0
-    for stream in transcript.streams:
-        tally = Tally()
-        with ForeignFile(stream.path) as source:
-            found = stream.items(read_lines(source.chunks(), stream.accepts, tally), tally)
-            if any(isinstance(item, Said) for item in found):
-                return
-        lines += tally.lines
+    # Why briefly first: the first message can be an image, and it is read again anyway.
+    if _messages(transcript, brief)[0]:
+        return
+    found, lines = _messages(transcript, iter)
+    if found:
+        return
     path = transcript.streams[0].path
     msg = f"{path}: {plural(lines)}, no message recognised (read as {transcript.kind})"
     other = "; --from KIND reads it as another kind" if len(kinds()) > 1 else ""
     raise Unrecognised(msg, hint=f"Nothing was imported{other}.")
+
+
+def _messages(
+    transcript: Transcript, look: Callable[[Iterator[bytes]], Iterator[bytes]]
+) -> tuple[bool, int]:
+    """Return whether there is a message, and the number of lines that were read to know it."""
+    lines = 0
+    for stream in transcript.streams:
+        tally = Tally()
+        with ForeignFile(stream.path) as source:
+            records = read_lines(look(source.chunks()), stream.accepts, tally)
+            if any(isinstance(item, Said) for item in stream.items(records, tally)):
+                return True, lines
+        lines += tally.lines
+    return False, lines
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from agentmem_cli.errors import Unrecognised, UsageError
 from agentmem_cli.operations.imports.adapter import Tally
 from agentmem_cli.operations.imports.claude import ClaudeAdapter
 from agentmem_cli.operations.imports.codex import CodexAdapter
-from agentmem_cli.operations.imports.foreign import ForeignFile, read_lines
+from agentmem_cli.operations.imports.foreign import ForeignFile, brief, read_lines
 from agentmem_cli.operations.imports.openai import OpenAIMessagesAdapter
 from agentmem_cli.operations.imports.pi import PiAdapter
 from agentmem_cli.operations.imports.report import plural
@@ -113,7 +113,7 @@ class _Look:
                     return
 
     def _chunks(self, source: ForeignFile) -> Iterator[bytes]:
-        for index, chunk in enumerate(source.chunks()):
+        for index, chunk in enumerate(brief(source.chunks())):
             if index and self._sure:
                 # Why: the line that is cut here can be as large as an image.
                 raise _Enough

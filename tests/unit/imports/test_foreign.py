@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agentmem_cli.errors import AgentMemError
 from agentmem_cli.limits import CHUNK_BYTES
 from agentmem_cli.operations.imports.adapter import FLAWS_MAX, Tally
-from agentmem_cli.operations.imports.foreign import ForeignFile, read_lines
+from agentmem_cli.operations.imports.foreign import ForeignFile, brief, read_lines
 from agentmem_cli.operations.imports.mending import DEPTH_MAX, depth
 from agentmem_cli.session.codec import dumps
 
@@ -218,6 +218,32 @@ def test_a_long_number_far_inside_a_huge_line_is_exact() -> None:
         (found,) = read_lines([text], is_message, Tally())
 
         assert found.value["b"] == int(number)
+
+
+def test_a_brief_look_sees_every_record_and_leaves_out_the_inside_of_a_long_text(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "long.jsonl"
+    long = b'{"a":"' + b"QUJD" * CHUNK_BYTES + b'","b":1}'
+    path.write_bytes(b"\n".join([A, long, B, long]) + b"\n")
+    tally = Tally()
+
+    found = list(read_lines(brief(ForeignFile(path).chunks()), is_message, tally))
+
+    assert [line.value.get("name") for line in found] == ["A", None, "B", None]
+    assert [line.value.get("b") for line in found] == [None, 1, None, 1]
+    assert all(len(dumps(line.value)) < 3 * CHUNK_BYTES for line in found)
+    assert (tally.lines, tally.records, tally.lost) == (4, 4, 0)
+
+
+@pytest.mark.parametrize("mark", [b'"', b"\\", b"\n", b",", b"\0", b"\xc3\xa9"])
+def test_a_brief_look_leaves_out_nothing_but_the_inside_of_a_text(mark: bytes) -> None:
+    plain = b"x" * CHUNK_BYTES
+    marked = plain[len(mark) :] + mark
+
+    seen = list(brief([plain, plain, marked, plain[1:], plain]))
+
+    assert seen == [plain, marked, plain[1:]]
 
 
 def test_beyond_a_bound_flaws_are_only_counted() -> None:
