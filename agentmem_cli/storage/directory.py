@@ -148,6 +148,16 @@ class DirStore:
         with self._held(None) as lock:
             return self._finish(lock)
 
+    def tidy(self) -> None:
+        """Finish what a crash left undone, and remove part files of ours that it left.
+
+        Raises:
+            Busy: The lock was not free in time.
+            ConflictError: What a crash left undone cannot be finished.
+        """
+        with self.batch() as batch:
+            batch.sweep()
+
     def give_up(self) -> list[str]:
         """Give up an unfinished change that `recover` refuses.
 

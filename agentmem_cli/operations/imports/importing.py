@@ -150,6 +150,8 @@ def _import_into(transcript: Transcript, folder: Path, options: Options) -> Repo
     refuse_rewritten(store, transcript.streams[0].path)
     headers, read = _as_before(transcript, store, options)
     if headers is not None:
+        if not options.dry_run:
+            _tidy(store)
         report = known_report(headers, store, transcript, folder)
         return replace(report, bytes=report.bytes if read else 0, dry_run=options.dry_run)
     older = _older_copy(transcript, folder, options)
@@ -225,6 +227,15 @@ def _can_be_shorter(stream: Stream, maps: Sequence[OldMap]) -> bool:
     # Why before opening: to open it is to read what was read of it before.
     old = map_of(stream.name, stream.agent, maps)
     return old is not None and stream.path.stat().st_size < old.header.size
+
+
+def _tidy(store: DirStore) -> None:
+    """Remove what a killed import left; where nothing is new no change comes that would."""
+    try:
+        if store.leftovers():
+            store.tidy()
+    except (OSError, AgentMemError):
+        return  # Why: nothing is wrong with the session; verify names what stays.
 
 
 def _note_sizes(store: DirStore, *, written: bool) -> None:

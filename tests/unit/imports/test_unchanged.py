@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agentmem_cli.operations.imports.importing import import_source
-from tests.unit.imports.building import NOW, header, lines, put, reply, take, user
+from tests.unit.imports.building import NOW, header, lines, put, reply, store_of, take, user
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -142,3 +142,17 @@ def _without(data: bytes) -> Iterator[bytes]:
     head, _, rest = data.partition(b"\n")
     yield head.partition(b',"seen":')[0] + b"}\n"
     yield rest
+
+
+def test_an_import_with_nothing_new_takes_away_what_a_killed_one_left(
+    source: Path, root: Path
+) -> None:
+    report = take(source, root)
+    left = report.path / "files" / f".agentmem-{'0' * 32}.rig-part"
+    left.write_bytes(b"staged")
+
+    again = take(source, root)
+
+    assert again.nothing_new
+    assert not left.exists()
+    assert store_of(report).leftovers() == []
