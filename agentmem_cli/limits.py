@@ -13,6 +13,9 @@ NAME_PART_BYTES_MAX: Final = 255
 META_BYTES_MAX: Final = 1 << 20
 """Bytes of a meta.json that is still read; it holds small fields only."""
 
+REDO_BYTES_MAX: Final = 256 << 20
+"""Bytes of a redo file that is still read: some 600,000 steps."""
+
 CHUNK_BYTES: Final = 1 << 20
 """Bytes read at once when a log is streamed."""
 

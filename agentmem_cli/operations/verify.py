@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import SessionError
+from agentmem_cli.operations.imports.maps import FOLDER, MAP_END
 from agentmem_cli.operations.strays import BAD_NAME, LINK, STRAY, strays
 from agentmem_cli.session.fold import LogFold
 from agentmem_cli.session.images import BLOB_FOLDER, blob_names, check_blob
@@ -33,11 +34,6 @@ PROBLEM: Final = "problem"
 """Damage, or what breaks a promise: the exit status is 1."""
 NOTICE: Final = "notice"
 """Worth knowing, no damage: the exit status stays 0."""
-
-IMPORTS: Final = "plugins/import/"
-"""Where an import keeps its sources and maps."""
-MAP_END: Final = ".map.jsonl"
-"""How the names of maps end."""
 
 
 _NOTICES_MAX: Final = 20
@@ -122,7 +118,7 @@ class _Work:
         self._blobs_read = 0
         self._unchecked = 0
         self._there = self.names(store.files, FILES)
-        self._imported = any(name.startswith(IMPORTS) for name in self._there)
+        self._imported = any(name.startswith(FOLDER) for name in self._there)
 
     def checked(self) -> Checked:
         return Checked(
@@ -239,7 +235,7 @@ class _Work:
                 self._blob(name)
             elif name.startswith(RECOVERED):
                 self._recovered(name)
-            elif name != META and not (name.startswith(IMPORTS) and name.endswith(MAP_END)):
+            elif name != META and not (name.startswith(FOLDER) and name.endswith(MAP_END)):
                 self._unchecked += 1
 
     def _blob(self, name: str) -> None:
@@ -328,7 +324,7 @@ class _Work:
             for bad in check_maps(self.store, self._logs):
                 self.add(PROBLEM, "bad-map", bad.file, bad.why)
         except (OSError, SessionError) as error:
-            self.add(PROBLEM, "unreadable", IMPORTS, str(error))
+            self.add(PROBLEM, "unreadable", FOLDER, str(error))
 
 
 class _LogWatch:

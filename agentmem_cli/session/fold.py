@@ -40,9 +40,6 @@ UNKNOWN_TYPE: Final = "unknown-type"
 NOT_APPLIED: Final = "not-applied"
 """The change does not fit the conversation it stands in."""
 
-SEVERE: Final = frozenset({BAD_STAMP})
-"""What a lenient fold names and still folds in."""
-
 
 class Cut(NamedTuple):
     """Where a fold ends: before the first record that is past one of the bounds."""

@@ -19,6 +19,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import ConflictError
+from agentmem_cli.limits import REDO_BYTES_MAX
 from agentmem_cli.storage.files import sync_file
 from agentmem_cli.storage.layout import (
     FILES,
@@ -45,9 +46,6 @@ FORMAT: Final = "agentmem-redo/1"
 
 TAIL_BYTES: Final = 4096
 """Bytes before the place of an append that are looked at to know the file again."""
-
-REDO_BYTES_MAX: Final = 256 << 20
-"""Bytes of a redo file that is still read: some 600,000 steps."""
 
 KINDS: Final = ("append", "replace", "remove")
 

@@ -1,4 +1,4 @@
-"""The smaller parts: names, blobs, surveys, renames, the redo file's bytes."""
+"""The smaller parts: names, surveys, renames, the redo file's bytes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 from agentmem_cli.errors import ConflictError
 from agentmem_cli.limits import META_BYTES_MAX
-from agentmem_cli.storage import blobs, layout, redo
+from agentmem_cli.storage import layout, redo
 from agentmem_cli.storage.directory import DirStore
 from agentmem_cli.storage.files import RETRY_WAITS_S, Folder, make_folders, replace_atomically
 from agentmem_cli.storage.memory import MemoryStore
@@ -80,29 +80,6 @@ def test_paths_and_names_belong_together() -> None:
     assert layout.is_staged(layout.staged_name("0a" * 16))
     assert not layout.is_staged(".agentmem-0A.rig-part")
     assert not layout.is_staged(f".agentmem-{'g' * 32}.rig-part")
-
-
-# -- blobs -------------------------------------------------------------------
-
-
-def test_a_blob_is_named_by_what_it_holds() -> None:
-    digest = hashlib.sha256(b"pixels").hexdigest()
-    name = blobs.blob_name(b"pixels", "png")
-
-    assert name == f"{digest}.png"
-    assert blobs.blob_file(name) == f"blobs/{digest}.png"
-    assert blobs.blob_digest(name) == blobs.blob_digest(blobs.blob_file(name)) == digest
-    assert blobs.is_blob(name, b"pixels")
-    assert blobs.is_blob(blobs.blob_file(name), b"pixels")
-    assert not blobs.is_blob(name, b"other")
-
-
-@pytest.mark.parametrize(
-    "name", ["", "x.png", "A" * 64 + ".png", "0" * 64, "0" * 64 + ".", "0" * 63 + ".png"]
-)
-def test_a_name_without_a_digest_is_no_blob_s(name: str) -> None:
-    assert blobs.blob_digest(name) is None
-    assert not blobs.is_blob(name, b"")
 
 
 # -- surveys -----------------------------------------------------------------
