@@ -3,6 +3,7 @@
 AgentMemError            exit 2   any trouble not listed below
 ├── UsageError           exit 2   the words of a call do not fit
 ├── Unrecognised         exit 2   no known kind of transcript
+├── EngineMissing        exit 2   the package that knows secrets is not installed
 ├── NotFoundError        exit 3   the session, agent, place or file is not there
 │   └── AmbiguousError   exit 3   more than one fits; the candidates are listed
 ├── ConflictError        exit 4   someone else holds it or changed it
@@ -62,6 +63,23 @@ class Unrecognised(AgentMemError):
     """A file is no transcript of a known kind, or holds nothing at all."""
 
     kind = "not_understood"
+
+
+class EngineMissing(AgentMemError):
+    """The package that knows what secrets look like is not installed."""
+
+    kind = "engine_missing"
+    hint = (
+        "pip install kingfisher-secret-scanner. It has no build for some systems (musl, "
+        "free-threaded Python); there, only your own literals and expressions can be masked."
+    )
+
+    def __init__(self) -> None:
+        """Say what cannot be done without it."""
+        super().__init__("secrets cannot be looked for: kingfisher-secret-scanner is missing")
+
+    def __reduce__(self) -> Reduced:
+        return (type(self), ())
 
 
 class NotFoundError(AgentMemError):

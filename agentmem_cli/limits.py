@@ -36,3 +36,6 @@ TITLE_CHARACTERS_MAX: Final = 60
 
 LIST_ROWS: Final = 50
 """Rows that `list` prints unless told otherwise; it says how many there are."""
+
+FINDINGS_MAX: Final = 10_000
+"""Matches of the secret rules that are judged in one text; the rest is counted and told."""

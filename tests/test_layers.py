@@ -22,6 +22,8 @@ HOMES = {
     "filelock": "storage/locks.py",
     "rich": "cli/render.py",
     "platformdirs": "storage/root.py",
+    "kingfisher_sdk": "operations/secrets/engine.py",
+    "ahocorasick_rs": "operations/secrets/literals.py",
 }
 TOUCH_STORAGE = ("session/reader.py", "session/writer.py", "session/live.py")
 RENAMES = "storage/files.py"
@@ -189,9 +191,14 @@ def undeclared(
     ]
 
 
+# What these distributions are imported as.
+IMPORTED_AS = {"kingfisher-secret-scanner": "kingfisher_sdk"}
+
+
 def _packages(lines: list[str]) -> frozenset[str]:
     """Read the importable names of requirements; ``backports.zstd`` is one of ``backports``."""
-    return frozenset(re.split(r"[<>=!~\[; .]", line)[0] for line in lines)
+    names = [re.split(r"[<>=!~\[; .]", line)[0] for line in lines]
+    return frozenset(IMPORTED_AS.get(name, name.replace("-", "_")) for name in names)
 
 
 def _project() -> dict[str, Any]:

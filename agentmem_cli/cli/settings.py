@@ -71,6 +71,32 @@ class Settings:
         return default_root()
 
     @cached_property
+    def cache(self) -> Path:
+        """The folder of what can be made anew: AGENTMEM_CACHE, or the user's cache folder.
+
+        It need not exist.
+        """
+        named = self._environ.get("AGENTMEM_CACHE")
+        if named:
+            return Path(named).expanduser()
+        from agentmem_cli.storage.root import cache_root
+
+        return cache_root()
+
+    @cached_property
+    def config(self) -> Path:
+        """The folder of settings: AGENTMEM_CONFIG, or the user's configuration folder.
+
+        It need not exist.
+        """
+        named = self._environ.get("AGENTMEM_CONFIG")
+        if named:
+            return Path(named).expanduser()
+        from agentmem_cli.storage.root import config_root
+
+        return config_root()
+
+    @cached_property
     def zone(self) -> tzinfo | None:
         """The zone that times are read and shown in; None is the machine's own."""
         if not self._utc:

@@ -1,4 +1,4 @@
-"""Where sessions lie unless a caller says otherwise."""
+"""Where sessions, caches and settings lie unless a caller says otherwise."""
 
 from __future__ import annotations
 
@@ -16,3 +16,23 @@ def default_root() -> Path:
     from platformdirs import user_data_path
 
     return user_data_path("agentmem", appauthor=False) / "sessions"
+
+
+def cache_root() -> Path:
+    """Return the user's cache folder for this program; what is in it can be made anew.
+
+    It need not exist. Nothing is made.
+    """
+    from platformdirs import user_cache_path
+
+    return user_cache_path("agentmem", appauthor=False)
+
+
+def config_root() -> Path:
+    """Return the user's folder for settings of this program, and for the key of masks.
+
+    It need not exist. Nothing is made.
+    """
+    from platformdirs import user_config_path
+
+    return user_config_path("agentmem", appauthor=False)
