@@ -10,6 +10,14 @@ AgentMemError            exit 2   any trouble not listed below
 │   └── Busy             exit 4   the lock was not free in time
 ├── DamageError          exit 5   bytes on disk disagree with what they claim
 ├── LimitError           exit 6   a bound in ``limits`` was passed
+├── CoreMemoryError      exit 2   core memory: a change that cannot be made
+│   ├── BadBlockType     exit 2   no such type of a block
+│   ├── BadConfig        exit 2   a bound outside what is allowed
+│   ├── NotCoreMemory    exit 2   a text that no core memory was rendered to
+│   ├── BlockNotFound    exit 3   there is no block of the type
+│   ├── BlockTooLarge    exit 6   one content is too large
+│   ├── LabelTooLong     exit 6   a label is too long
+│   └── Full             exit 6   all contents together are too large
 ├── LogWriteError        exit 4   a log was not written
 │   └── LogChanged       exit 4   it is not as long as the writer read it
 └── SessionError         exit 2   a session cannot be read or saved
@@ -245,3 +253,127 @@ class Changed(SessionError):
 
     def __reduce__(self) -> Reduced:
         return (type(self), (self.log,))
+
+
+class CoreMemoryError(AgentMemError):
+    """A change of a core memory that cannot be made; nothing changed."""
+
+    kind = "core_memory"
+
+
+class BadBlockType(CoreMemoryError):
+    """There is no such type of a block."""
+
+    def __init__(self, name: str, known: tuple[str, ...]) -> None:
+        """Keep the *name*, and the names of the types that are *known*."""
+        super().__init__(f"{name!r} is no type of a block", hint=f"Types: {', '.join(known)}.")
+        self.name = name
+        self.known = known
+
+    def __reduce__(self) -> Reduced:
+        return (type(self), (self.name, self.known))
+
+
+class BadConfig(CoreMemoryError):
+    """A core memory cannot be made to hold so much."""
+
+    def __init__(self, found: object, min_bytes: int, max_bytes: int) -> None:
+        """Keep what was *found*, and the bounds, inclusive."""
+        super().__init__(
+            f"a core memory holds {min_bytes} to {max_bytes} bytes at most, not {found!r}"
+        )
+        self.found = found
+        self.min_bytes = min_bytes
+        self.max_bytes = max_bytes
+
+    def __reduce__(self) -> Reduced:
+        return (type(self), (self.found, self.min_bytes, self.max_bytes))
+
+
+class NotCoreMemory(CoreMemoryError):
+    """A text is not what a core memory is rendered to."""
+
+    def __init__(self, at: int, why: str) -> None:
+        """Keep the place (*at*, characters from 0) and *why*."""
+        super().__init__(f"no core memory (character {at}): {why}")
+        self.at = at
+        self.why = why
+
+    def __reduce__(self) -> Reduced:
+        return (type(self), (self.at, self.why))
+
+
+class BlockNotFound(CoreMemoryError):
+    """There is no block of the type."""
+
+    exit_code = 3
+    kind = "not_found"
+
+    def __init__(self, block_type: str) -> None:
+        """Keep the *block_type* that was asked for."""
+        super().__init__(f"there is no block {str(block_type)!r}")
+        self.block_type = block_type
+
+    def __reduce__(self) -> Reduced:
+        return (type(self), (self.block_type,))
+
+
+class BlockTooLarge(CoreMemoryError):
+    """One block's content is too large."""
+
+    exit_code = 6
+    kind = "limit"
+
+    def __init__(self, size_bytes: int, max_bytes: int) -> None:
+        """Keep the content's *size_bytes* and what one may have."""
+        super().__init__(
+            f"the content is {size_bytes} bytes, {size_bytes - max_bytes} more than the "
+            f"{max_bytes} that a block holds"
+        )
+        self.size_bytes = size_bytes
+        self.max_bytes = max_bytes
+
+    def __reduce__(self) -> Reduced:
+        return (type(self), (self.size_bytes, self.max_bytes))
+
+
+class LabelTooLong(CoreMemoryError):
+    """A block's label is too long."""
+
+    exit_code = 6
+    kind = "limit"
+
+    def __init__(self, size_bytes: int, max_bytes: int) -> None:
+        """Keep the label's *size_bytes* and what one may have."""
+        super().__init__(f"the label is {size_bytes} bytes; {max_bytes} are allowed")
+        self.size_bytes = size_bytes
+        self.max_bytes = max_bytes
+
+    def __reduce__(self) -> Reduced:
+        return (type(self), (self.size_bytes, self.max_bytes))
+
+
+class Full(CoreMemoryError):
+    """All contents together would be too large."""
+
+    exit_code = 6
+    kind = "limit"
+
+    def __init__(
+        self, current_bytes: int, max_bytes: int, requested_bytes: int, over_bytes: int
+    ) -> None:
+        """Keep what is used and allowed, the new content's bytes, and how many are too many."""
+        super().__init__(
+            f"{current_bytes} of {max_bytes} bytes are used; with {requested_bytes} for this "
+            f"block it would be {over_bytes} too many"
+        )
+        self.current_bytes = current_bytes
+        self.max_bytes = max_bytes
+        self.requested_bytes = requested_bytes
+        self.over_bytes = over_bytes
+
+    def __reduce__(self) -> Reduced:
+        return (
+            type(self),
+            (self.current_bytes, self.max_bytes, self.requested_bytes, self.over_bytes),
+        )

@@ -39,3 +39,15 @@ LIST_ROWS: Final = 50
 
 FINDINGS_MAX: Final = 10_000
 """Matches of the secret rules that are judged in one text; the rest is counted and told."""
+
+CORE_MEMORY_BYTES_MIN: Final = 4_096
+"""The least that a core memory's bound may be, in UTF-8 bytes of contents."""
+
+CORE_MEMORY_BYTES_MAX: Final = 32_768
+"""The most, and what it is unless told otherwise."""
+
+BLOCK_BYTES_MAX: Final = 16_384
+"""UTF-8 bytes of one block's content: half of the most, so that no block is alone."""
+
+LABEL_BYTES_MAX: Final = 64
+"""UTF-8 bytes of a block's label."""
