@@ -28,10 +28,15 @@ class Folder(NamedTuple):
     parts: tuple[str, ...]
 
 
+def is_windows(path: str) -> bool:
+    """Whether *path* is an absolute one of Windows."""
+    return _WINDOWS.match(path) is not None
+
+
 def folder_of(path: str) -> Folder:
     """Return the folder that *path* names, of whatever system."""
     path = unicodedata.normalize("NFC", path)
-    windows = _WINDOWS.match(path) is not None
+    windows = is_windows(path)
     if windows:
         path = _LONG.sub("", path).replace("\\", "/").casefold()
     return Folder(windows, tuple(part for part in path.split("/") if part not in ("", ".")))
@@ -44,7 +49,7 @@ class Project:
         """Take *words*: a path if there is a slash in it (or it is ``.``, ``..`` or ``~``)."""
         self._folder: Folder | None = None
         self._word = unicodedata.normalize("NFC", words)
-        if _WINDOWS.match(words):
+        if is_windows(words):
             self._folder = folder_of(words)
         elif "/" in words or "\\" in words or words in (".", "..", "~"):
             # Why not resolved: a transcript has the path as its tool saw it, links and all.
