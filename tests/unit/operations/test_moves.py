@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
-
 import pytest
 
 from agentmem_cli.errors import UsageError
@@ -113,9 +111,9 @@ def test_moves_do_not_chain_and_the_deepest_counts() -> None:
     assert moves.text("/a /b /a/x /a/y") == "/b /c /deep /b/y"
 
 
-@pytest.mark.parametrize("form", ["NFC", "NFD"])
-def test_both_spellings_of_the_old_folder_mean_the_same(form: str) -> None:
-    (move,) = parse_moves([unicodedata.normalize(form, "/home/u/caf\u00e9=/srv/c")])
+@pytest.mark.parametrize("name", ["caf\u00e9", "cafe\u0301"])
+def test_both_spellings_of_the_old_folder_mean_the_same(name: str) -> None:
+    (move,) = parse_moves([f"/home/u/{name}=/srv/c"])
 
     moves = Moves([move])
 
