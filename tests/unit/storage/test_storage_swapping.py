@@ -1,0 +1,132 @@
+"""Files of other programs, replaced where they stand."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agentmem_cli.storage.swapping import Swap
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OLD = b"old line\n" * 3
+NEW = b"new line\n" * 200_000
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(OLD)
+    path.chmod(0o640)
+    os.utime(path, ns=(1_000_000_000_000_000_000, 1_100_000_000_000_000_000))
+    return path
+
+
+def names(path: Path) -> list[str]:
+    return sorted(each.name for each in path.parent.iterdir())
+
+
+def test_new_bytes_take_the_place_with_the_mode_and_times_of_before(file: Path) -> None:
+    before = file.stat()
+
+    with Swap(str(file)) as swap:
+        swap.write(NEW)
+        with swap.staged() as staged:
+            assert staged.read_at(0, staged.size) == NEW
+        installed = swap.install()
+
+    after = file.stat()
+    assert installed
+    assert file.read_bytes() == NEW
+    assert (after.st_mode, after.st_mtime_ns) == (before.st_mode, before.st_mtime_ns)
+    assert names(file) == ["a.jsonl"]
+
+
+def test_a_part_file_is_private_until_it_is_in_place(file: Path) -> None:
+    with Swap(str(file)) as swap:
+        swap.write(NEW)
+        (part,) = [each for each in file.parent.iterdir() if each.name != file.name]
+
+        assert part.stat().st_mode & 0o777 == 0o600
+
+
+def test_without_install_nothing_changes(file: Path) -> None:
+    with Swap(str(file)) as swap:
+        swap.write(NEW)
+
+    assert file.read_bytes() == OLD
+    assert names(file) == ["a.jsonl"]
+
+
+@pytest.mark.parametrize("change", ["grown", "touched", "replaced", "removed"])
+def test_a_file_that_changed_meanwhile_is_left(file: Path, change: str) -> None:
+    with Swap(str(file)) as swap:
+        swap.write(NEW)
+        if change == "grown":
+            with file.open("ab") as more:
+                more.write(b"more\n")
+        elif change == "touched":
+            os.utime(file)
+        else:
+            file.unlink()
+        if change == "replaced":
+            file.write_bytes(OLD)
+        expected = file.read_bytes() if file.exists() else None
+        installed = swap.install()
+
+    assert not installed
+    assert (file.read_bytes() if file.exists() else None) == expected
+
+
+def test_bytes_that_come_at_the_last_moment_are_not_lost(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Swap(str(file)) as swap, file.open("ab") as other:
+        swap.write(NEW)
+        unchanged = swap._is_unchanged
+
+        def late() -> bool:
+            answer = unchanged()
+            other.write(b"late\n")
+            other.flush()
+            return answer
+
+        monkeypatch.setattr(swap, "_is_unchanged", late)
+        installed = swap.install()
+
+    assert not installed
+    assert file.read_bytes() == NEW + b"late\n"
+
+
+def test_a_link_is_refused(file: Path) -> None:
+    link = file.with_name("link.jsonl")
+    link.symlink_to(file)
+
+    with pytest.raises(OSError, match="symbolic link"):
+        Swap(str(link))
+
+
+def test_part_files_that_a_killed_run_left_go_and_others_stay(file: Path) -> None:
+    old = file.with_name(f".agentfile-{'0' * 32}.rig-part")
+    fresh = file.with_name(f".agentfile-{'1' * 32}.rig-part")
+    other = file.with_name(".other.rig-part")
+    for path in (old, fresh, other):
+        path.write_bytes(b"x")
+    for path in (old, other):
+        os.utime(path, (1, 1))
+
+    with Swap(str(file)) as swap:
+        swap.write(NEW)
+        swap.install()
+
+    assert names(file) == sorted([fresh.name, other.name, file.name])
+
+
+def test_a_second_name_is_told(file: Path) -> None:
+    os.link(file, file.with_name("b.jsonl"))
+
+    with Swap(str(file)) as swap:
+        assert swap.links == 2
