@@ -127,8 +127,9 @@ class Moves:
         alone = [f"{form}(?={ends}|\\Z)" for form, ends in zip(forms, slashes, strict=True)]
         self._at_start = re.compile("|".join(alone))
         self.probes = sorted({_probe(move.old) for move in moves})
-        """Lower-case ASCII words of which one stands, whatever its case, in every text that
-        changes; ``""`` where there is none."""
+        """ASCII words of which one stands in every text that changes; ``""``: there is none."""
+        self.any_case = any(is_windows(move.old) for move in moves)
+        """Whether the words stand there in any case."""
 
     def text(self, text: str) -> str:
         """Return *text* with every old path in it made the new one."""
@@ -215,6 +216,7 @@ def _spelled(part: str) -> str:
 
 
 def _probe(old: str) -> str:
-    words = re.findall(r"[A-Za-z0-9_-]+", unicodedata.normalize("NFC", old))
+    parts = "/".join(_parts(unicodedata.normalize("NFC", old)))
+    words = re.findall(r"[A-Za-z0-9_-]+", parts)
     # Why ASCII only: JSON may write any other sign as an escape, and addresses as a percentage.
-    return max(words, key=len, default="").lower()
+    return max(words, key=len, default="")

@@ -20,6 +20,8 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import UsageError
+from agentmem_cli.operations.probing import Probes
+from agentmem_cli.session.rewriting import Strings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +47,7 @@ class Pattern(NamedTuple):
 
 
 class Replacements:
-    """What a file asks for. Call `text` for each text."""
+    """What a file asks for. Call `text` for each text, and `hits` for blocks of raw lines."""
 
     def __init__(self, literals: Sequence[Literal], patterns: Sequence[Pattern]) -> None:
         """Replace *literals* (no two alike), then *patterns* in their order."""
@@ -55,6 +57,7 @@ class Replacements:
         self._new = {literal.old: literal.new for literal in literals}
         longest_first = sorted(self._new, key=len, reverse=True)
         self._any = re.compile("|".join(map(re.escape, longest_first))) if literals else None
+        self._probes: Probes | None = None
 
     def text(self, text: str) -> str:
         """Return *text* with everything replaced."""
@@ -63,6 +66,34 @@ class Replacements:
         for pattern in self.patterns:
             text = pattern.old.sub(pattern.new, text)
         return text
+
+    def hits(self, block: bytes) -> list[int] | None:
+        """Return where in raw lines something may stand; None: it may be anywhere.
+
+        An expression can fit anything, so that with one every line is looked at.
+        """
+        if self.patterns:
+            return None
+        if self._probes is None:
+            # Why here: it imports the package that searches for secrets' values.
+            from agentmem_cli.operations.secrets.literals import probes_of
+
+            forms = (literal.old.encode("utf-8", "surrogatepass") for literal in self.literals)
+            self._probes = Probes({probe for form in forms for probe in probes_of(form)})
+        return self._probes.hits(block)
+
+
+class Replacing(Strings):
+    """The `Rewrite` that does what a file of replacements asks for."""
+
+    def __init__(self, wanted: Replacements) -> None:
+        """Replace what is *wanted* in every string."""
+        super().__init__(wanted.text)
+        self._wanted = wanted
+
+    def hits(self, block: bytes) -> Sequence[int] | None:
+        """Return where in *block* a line may have to change."""
+        return self._wanted.hits(block)
 
 
 def parse_replacements(data: bytes, where: str) -> Replacements:

@@ -152,5 +152,6 @@ def test_one_folder_cannot_move_to_two_places() -> None:
 
 def test_the_probes_stand_in_every_path_however_json_writes_it() -> None:
     assert MOVES.probes == ["home"]
-    assert all(probe.isascii() and probe == probe.lower() for probe in MOVES.probes)
+    assert WINDOWS.probes == ["Users", "share", "x"]
+    assert WINDOWS.any_case
     assert Moves([Move("/\u65e5\u672c", "/a")]).probes == [""]

@@ -1,0 +1,115 @@
+"""Findings as they may be told: where and of what kind, and nothing of what was found.
+
+A place can be named by a secret (a file's name, a key on the way to a
+string), so every word of a place goes through `Veil` first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from agentmem_cli.operations.secrets.findings import Finding, Findings
+    from agentmem_cli.operations.secrets.masks import Masks
+
+VEILED = "[...]"
+"""What is shown in the place of a value."""
+
+_WORD_MAX = 60
+"""Characters of a key that are shown."""
+
+
+class Row(NamedTuple):
+    """One finding."""
+
+    session: str | None
+    """The session that it is of; None: a file outside any."""
+    name: str
+    """Its log or file."""
+    line: int
+    """Counted from 1; 0: the name itself, or the file as a whole."""
+    seq: int | None
+    """Its record's number in the log."""
+    n: int | None
+    """Its record's place in the session."""
+    path: str
+    """The keys and indices that lead to its string; "" for text."""
+    is_key: bool
+    kind: str
+    confidence: str
+    rule: str
+    fate: str
+    """``mask``, or why it is not masked: see `findings.Finding`."""
+    fingerprint: str
+    """Tells that two values are the same, and nothing else; "" where none is wanted."""
+
+
+class Skipped(NamedTuple):
+    """Something that could not be looked into."""
+
+    session: str | None
+    name: str
+    line: int
+    why: str
+
+
+class Veil:
+    """Hides every value that was found from what is told."""
+
+    def __init__(self, values: Iterable[str]) -> None:
+        """Hide *values*, the longest first."""
+        self._values = sorted({value for value in values if value}, key=len, reverse=True)
+
+    def __call__(self, text: str) -> str:
+        """Return *text* with every value hidden."""
+        for value in self._values:
+            if value in text:
+                text = text.replace(value, VEILED)
+        return text
+
+    def path(self, path: Iterable[str | int]) -> str:
+        """Write the way to a string: ``message.content[0].text``."""
+        told = ""
+        for part in path:
+            if isinstance(part, int):
+                told += f"[{part}]"
+            else:
+                word = self(part)
+                word = word if len(word) <= _WORD_MAX else f"{word[:_WORD_MAX]}…"
+                told += f".{word}" if told else word
+        return told
+
+
+def rows_of(findings: Findings, masks: Masks, session: str | None) -> list[Row]:
+    """Return what may be told of *findings*."""
+    veil = Veil(finding.value for finding in findings.rows)
+    return [_row(finding, masks, session, veil) for finding in findings.rows]
+
+
+def _row(finding: Finding, masks: Masks, session: str | None, veil: Veil) -> Row:
+    place = finding.place
+    return Row(
+        session,
+        veil(place.name),
+        place.line,
+        None if place.stamp is None else place.stamp[0],
+        None if place.stamp is None else place.stamp[1],
+        veil.path(finding.path),
+        finding.is_key,
+        finding.kind,
+        finding.confidence,
+        finding.rule,
+        finding.fate,
+        masks.fingerprint(finding.value),
+    )
+
+
+def skipped_of(findings: Findings, session: str | None) -> list[Skipped]:
+    """Return what could not be looked into."""
+    veil = Veil(finding.value for finding in findings.rows)
+    return [
+        Skipped(session, veil(each.place.name), each.place.line, veil(each.why))
+        for each in findings.unread
+    ]
