@@ -7,7 +7,8 @@ AgentMemError            exit 2   any trouble not listed below
 ├── NotFoundError        exit 3   the session, agent, place or file is not there
 │   └── AmbiguousError   exit 3   more than one fits; the candidates are listed
 ├── ConflictError        exit 4   someone else holds it or changed it
-│   └── Busy             exit 4   the lock was not free in time
+│   ├── Busy             exit 4   the lock was not free in time
+│   └── Stale            exit 4   it changed since it was looked at
 ├── DamageError          exit 5   bytes on disk disagree with what they claim
 ├── LimitError           exit 6   a bound in ``limits`` was passed
 ├── CoreMemoryError      exit 2   core memory: a change that cannot be made
@@ -134,6 +135,21 @@ class Busy(ConflictError):
 
     def __reduce__(self) -> Reduced:
         return (type(self), (self.path, self.waited_s))
+
+
+class Stale(ConflictError):
+    """A log or a file is not as it was when the session was looked at."""
+
+    kind = "changed"
+    hint = "Another program wrote to the session meanwhile; run the command again."
+
+    def __init__(self, where: str) -> None:
+        """Name what changed, as a path below the session."""
+        super().__init__(f"{where}: it changed since it was looked at")
+        self.where = where
+
+    def __reduce__(self) -> Reduced:
+        return (type(self), (self.where,))
 
 
 class DamageError(AgentMemError):

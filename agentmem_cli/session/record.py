@@ -48,13 +48,13 @@ class Header:
     """Unsigned 64 bits; which conversations go on with this log."""
     parent: str | None = None
     """The agent that spawned this one."""
-    rewrites: tuple[Rewritten, ...] = ()
+    rewrites: tuple[LogRewrite, ...] = ()
     """Who replaced its past and when, oldest first."""
     extra: Object = field(default_factory=dict)
     """Fields this version does not know, kept."""
 
 
-class Rewritten(NamedTuple):
+class LogRewrite(NamedTuple):
     """One rewrite in place of a log."""
 
     t: int
@@ -370,11 +370,11 @@ def _reset(value: JSON, written: int, source: Source | None, offset: int, length
     return State(entries, asides, halt, next_message, next_aside)
 
 
-def _rewrite(value: JSON) -> Rewritten:
+def _rewrite(value: JSON) -> LogRewrite:
     if type(value) is not dict or type(at := value.get("t")) is not int:
         msg = "a header's rewrites have a time"
         raise BadRecord(msg)
-    return Rewritten(at, decode_by(value))
+    return LogRewrite(at, decode_by(value))
 
 
 def _array(value: JSON) -> list[JSON]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from agentmem_cli.errors import SessionError
     from agentmem_cli.session.codec import JSON
     from agentmem_cli.session.conversation import Conversation
-    from agentmem_cli.session.record import Rewritten
+    from agentmem_cli.session.record import LogRewrite
     from agentmem_cli.storage.store import Store
 
 
@@ -61,7 +61,7 @@ class SavedAgent:
     saved: dict[str, JSON] = field(default_factory=dict)
     """Saved values by key."""
     retired: bool = False
-    rewrites: tuple[Rewritten, ...] = ()
+    rewrites: tuple[LogRewrite, ...] = ()
     """Who replaced its past, oldest first."""
     started_n: int = 0
     """The header's ``n``."""

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 
 from agentmem_cli.errors import ConflictError, LogChanged
 from agentmem_cli.storage import redo
+from agentmem_cli.storage.files import remove_tree
 from agentmem_cli.storage.layout import (
     FILES,
-    META,
     REDO,
+    TRASH,
     file_path,
     is_staged,
     log_of,
@@ -26,61 +27,18 @@ from agentmem_cli.storage.layout import (
     split,
     staged_name,
 )
-from agentmem_cli.storage.listing import file_names, staged_parts
+from agentmem_cli.storage.listing import file_names, leftovers, staged_parts
 from agentmem_cli.storage.names import check_log_name, check_name
 from agentmem_cli.storage.spool import Spool
 from agentmem_cli.storage.streams import token
+from agentmem_cli.storage.target import Target, open_target
 
 if TYPE_CHECKING:
     from agentmem_cli.storage.files import Folder
     from agentmem_cli.storage.locks import SessionLock
-    from agentmem_cli.storage.store import Sink
+    from agentmem_cli.storage.store import LogFile, Sink
 
 _KEY_BYTES = 32
-
-
-class _Target:
-    """What is to become of one file."""
-
-    __slots__ = ("keep", "kind", "old", "path", "spool")
-
-    def __init__(self, path: str, old: int | None, spool: Spool) -> None:
-        """Add nothing to a file of *old* bytes, to begin with (None: there is none)."""
-        self.path = path
-        self.old = old
-        self.kind = "append"
-        self.keep = old or 0
-        self.spool = spool
-
-    @property
-    def size(self) -> int:
-        """Its bytes as the batch has left it."""
-        return (self.keep if self.kind == "append" else 0) + self.spool.size
-
-    def settle(self) -> bool:
-        """Take the plainest form of the change; return whether there is one at all."""
-        if self.kind == "remove":
-            return self.old is not None
-        if self.kind == "append" and self.old is None:
-            # A new file appears whole: an append to nothing could leave an empty one.
-            self.kind = "replace"
-            return bool(self.spool.size) or log_of(self.path) is None
-        return self.kind == "replace" or self.spool.size > 0 or self.keep != self.old
-
-    @property
-    def rank(self) -> int:
-        """When it is made: new files, other files, logs, meta, removals.
-
-        Blobs thus stand before the record that names them, and meta is never
-        older than the logs it is of.
-        """
-        if self.kind == "remove":
-            return 4
-        if self.path == file_path(META):
-            return 3
-        if log_of(self.path) is not None:
-            return 2
-        return 0 if self.old is None else 1
 
 
 class DirBatch:
@@ -92,9 +50,11 @@ class DirBatch:
         self.waiting_bytes = 0
         self._root = root
         self._lock = lock
-        self._targets: dict[str, _Target] = {}
+        self._targets: dict[str, Target] = {}
         self._parts: list[str] = []
         self._made: list[tuple[str, ...]] = []
+        self.clears = False
+        """Whether what other programs left half written goes too, before anything changes."""
 
     # -- what spools use ---------------------------------------------------
 
@@ -139,12 +99,17 @@ class DirBatch:
         assert 0 <= keep <= length
         target.keep = keep
 
-    def _log(self, name: str, length: int) -> _Target:
+    def _log(self, name: str, length: int) -> Target:
         check_log_name(name)
         target = self._target(log_path(name))
         if target.size != length:
             raise LogChanged(name, length, target.size)
         return target
+
+    def open_staged_log(self, name: str) -> LogFile:
+        """Open a log as the batch has left it; ``FileNotFoundError`` where there is none."""
+        check_log_name(name)
+        return open_target(self._root, log_path(name), self._targets.get(log_path(name)))
 
     # -- files -------------------------------------------------------------
 
@@ -191,6 +156,11 @@ class DirBatch:
             old = folder.read(last)
         return old if target is None else old[: target.keep] + target.spool.content()
 
+    def open_staged_file(self, name: str) -> LogFile:
+        """Open a file as the batch has left it; ``FileNotFoundError`` where there is none."""
+        check_name(name)
+        return open_target(self._root, file_path(name), self._targets.get(file_path(name)))
+
     def files(self) -> list[str]:
         """Return the names of all files as the batch has left them, sorted."""
         names = set(file_names(self._root))
@@ -200,14 +170,14 @@ class DirBatch:
                 change(path[len(FILES) + 1 :])
         return sorted(names)
 
-    def _target(self, path: str) -> _Target:
+    def _target(self, path: str) -> Target:
         target = self._targets.get(path)
         if target is None:
-            target = _Target(path, self._size(path), Spool(self, path))
+            target = Target(path, self._size(path), Spool(self, path))
             self._targets[path] = target
         return target
 
-    def _renew(self, target: _Target) -> Spool:
+    def _renew(self, target: Target) -> Spool:
         target.spool.drop()
         target.spool = Spool(self, target.path)
         target.kind = "replace"
@@ -237,6 +207,8 @@ class DirBatch:
         targets.sort(key=lambda target: target.rank)
         for target in targets:
             self._check_unchanged(target)
+        if targets and self.clears:
+            clear(self._root, self._lock.live)
         if len(targets) == 1 and self._make_alone(targets[0]):
             self._mark(targets)
         elif targets:
@@ -270,7 +242,7 @@ class DirBatch:
         with contextlib.suppress(OSError):  # the change is made; this can wait for the next one
             sweep(self._root, self._lock.live)
 
-    def _check_unchanged(self, target: _Target) -> None:
+    def _check_unchanged(self, target: Target) -> None:
         found = self._size(target.path)
         if found == target.old:
             return
@@ -282,7 +254,7 @@ class DirBatch:
             hint="Nothing was written; run the command again.",
         )
 
-    def _make_alone(self, target: _Target) -> bool:
+    def _make_alone(self, target: Target) -> bool:
         """Make a change that is atomic by itself; return False where it is not."""
         folders, name = split(target.path)
         if target.kind == "replace":
@@ -305,7 +277,7 @@ class DirBatch:
                 folder.cut(name, target.keep)
         return True
 
-    def _stage(self, targets: list[_Target]) -> None:
+    def _stage(self, targets: list[Target]) -> None:
         """Have all new bytes in part files, durably."""
         touched: dict[tuple[str, ...], None] = {}
         for target in targets:
@@ -316,7 +288,7 @@ class DirBatch:
             with self._root.walk(folders) as folder:
                 folder.sync()
 
-    def _make_together(self, targets: list[_Target]) -> None:
+    def _make_together(self, targets: list[Target]) -> None:
         begun: list[redo.Step] = []
         try:
             self._stage(targets)
@@ -349,7 +321,7 @@ class DirBatch:
             self._let_go()  # the redo file stands and needs the parts
             error.add_note("the change was begun; the next command on this session finishes it")
 
-    def _step(self, target: _Target) -> redo.Step:
+    def _step(self, target: Target) -> redo.Step:
         path, old, part = target.path, target.old, target.spool.part
         if old is None:
             old_digest = ""
@@ -363,7 +335,7 @@ class DirBatch:
         assert target.kind == "replace" or bool(part) == (size > 0)
         return redo.Step(target.kind, path, old, keep, old_digest, part, size, digest)
 
-    def _mark(self, targets: list[_Target]) -> None:
+    def _mark(self, targets: list[Target]) -> None:
         mark(self._root, self._lock, [target.path for target in targets])
 
 
@@ -389,3 +361,20 @@ def sweep(root: Folder, live: set[str]) -> None:
         assert is_staged(name)
         with contextlib.suppress(OSError), root.walk(folders) as folder:
             folder.discard(name)
+
+
+def clear(root: Folder, live: set[str]) -> None:
+    """Remove the part files and the trash of any program but the parts named in *live*.
+
+    Raises:
+        OSError: The system refused.
+    """
+    for path in leftovers(root):
+        folders, name = split(path)
+        if name in live or path == REDO:
+            continue
+        if not name.endswith(TRASH):
+            with root.walk(folders) as folder:
+                folder.remove(name)
+        else:
+            remove_tree(root.where(path))

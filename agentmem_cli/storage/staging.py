@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from agentmem_cli.errors import LogChanged
 from agentmem_cli.storage.layout import META
+from agentmem_cli.storage.logfile import BytesLog
 from agentmem_cli.storage.names import check_log_name, check_name
 from agentmem_cli.storage.store import open_log_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from agentmem_cli.storage.store import Store
+    from agentmem_cli.storage.store import LogFile, Store
 
 
 class _Log:
@@ -87,6 +88,20 @@ class StagedBatch:
         check_name(name)
         into = self._files[name] = bytearray()
         return _Collector(into)
+
+    def open_staged_log(self, name: str) -> LogFile:
+        """Open a log as the batch has left it."""
+        log = self._logs.get(name)
+        if log is None:
+            return open_log_of(self._store, name)
+        if log.size == 0 and log.length == 0:
+            raise FileNotFoundError(name)
+        kept = self._store.read_log(name)[: log.keep] if log.keep else b""
+        return BytesLog(kept + bytes(log.added))
+
+    def open_staged_file(self, name: str) -> LogFile:
+        """Open a file as the batch has left it."""
+        return BytesLog(self.read_file(name))
 
     def write_file(self, name: str, data: bytes) -> None:
         """Put *data* at *name*."""

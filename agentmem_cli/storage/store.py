@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
     from types import TracebackType
     from typing import Self
@@ -143,6 +143,15 @@ class Batch(Files, Protocol):
     def open_file(self, name: str) -> Sink:
         """Return what takes the whole new content of a file."""
 
+    def open_staged_log(self, name: str) -> LogFile:
+        """Open a log as the batch has left it; ``FileNotFoundError`` where there is none.
+
+        It stands for the log at this moment: nothing may be added meanwhile.
+        """
+
+    def open_staged_file(self, name: str) -> LogFile:
+        """Open a file as the batch has left it, as `open_staged_log` does."""
+
 
 def batch_of(store: Store, wait_s: float | None = None) -> AbstractContextManager[Batch]:
     """Return the ``with`` block in which changes of *store* belong together.
@@ -174,6 +183,20 @@ def open_log_of(store: Store, name: str) -> LogFile:
     from agentmem_cli.storage.logfile import BytesLog
 
     return BytesLog(store.read_log(name))
+
+
+def open_file_of(store: Store, name: str) -> LogFile:
+    """Open a file to read it in pieces; of a store that cannot, its bytes.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+    """
+    opener: Callable[[str], LogFile] | None = getattr(store, "open_file", None)
+    if opener is not None:
+        return opener(name)
+    from agentmem_cli.storage.logfile import BytesLog
+
+    return BytesLog(store.read_file(name))
 
 
 def as_async(store: Store | AsyncStore) -> AsyncStore:

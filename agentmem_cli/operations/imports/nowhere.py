@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agentmem_cli.storage.logfile import BytesLog
+from agentmem_cli.storage.store import open_log_of
+
 if TYPE_CHECKING:
-    from agentmem_cli.storage.store import Batch, Sink, Store
+    from agentmem_cli.storage.store import Batch, LogFile, Sink, Store
 
 
 class Nowhere:
@@ -48,6 +51,14 @@ class Nowhere:
     def read_file(self, name: str) -> bytes:
         """Return what the session holds."""
         return self._store.read_file(name)
+
+    def open_staged_log(self, name: str) -> LogFile:
+        """Open what the session holds."""
+        return open_log_of(self._store, name)
+
+    def open_staged_file(self, name: str) -> LogFile:
+        """Open what the session holds."""
+        return BytesLog(self._store.read_file(name))
 
     def files(self) -> list[str]:
         """Return what the session holds."""

@@ -26,7 +26,7 @@ from agentmem_cli.session.record import (
     BadRecord,
     Header,
     Retired,
-    Rewritten,
+    LogRewrite,
     Saved,
     decode_by,
     decode_change,
@@ -131,7 +131,7 @@ def test_a_saved_value_and_an_end_decode_to_what_was_encoded(
         texts(),
         U64,
         st.none() | texts(),
-        st.lists(st.builds(Rewritten, U64, st.none() | authors()), max_size=2).map(tuple),
+        st.lists(st.builds(LogRewrite, U64, st.none() | authors()), max_size=2).map(tuple),
         foreign_fields(),
     ),
 )
@@ -171,7 +171,7 @@ def test_records_are_written_key_by_key_without_spaces() -> None:
     )
     assert encode_record(at, Saved("k", None)) == head + b'"state","key":"k","value":null}\n'
     assert encode_record(at, Retired()) == head + b'"retired"}\n'
-    assert encode_header(at, Header("main", 2**64 - 1, "boss", (Rewritten(8, by),))) == (
+    assert encode_header(at, Header("main", 2**64 - 1, "boss", (LogRewrite(8, by),))) == (
         head + b'"header","format":"rig-session/4","log":"main","lineage":18446744073709551615,'
         b'"parent":"boss","rewrites":[{"t":8,"by":{"kind":{"plugin":"p"}}}]}\n'
     )

@@ -1,0 +1,161 @@
+"""The files of a session on their way through a rewrite, and its meta."""
+
+from __future__ import annotations
+
+import codecs
+from typing import TYPE_CHECKING, Final
+
+from agentmem_cli.limits import CHUNK_BYTES
+from agentmem_cli.session.codec import dumps, loads_object
+from agentmem_cli.session.message import Message
+from agentmem_cli.session.meta import META, BadMeta, SessionMeta, title_of
+from agentmem_cli.session.passing import blocks, changed_block
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from agentmem_cli.session.codec import JSON, Object
+    from agentmem_cli.session.images import BlobFiles
+    from agentmem_cli.session.rewriting import File, Rewrite
+    from agentmem_cli.session.source import OpenLog
+    from agentmem_cli.storage.store import Sink
+
+_OURS: Final = "agentmem"
+"""The key of ``listed`` under which the logs' sizes stand."""
+
+_MARK: Final = codecs.BOM_UTF8
+
+
+def copied(opened: OpenLog, start: int, end: int, *, overlap: int = 0) -> Iterator[bytes]:
+    """Yield the bytes from *start* to *end* in pieces, each with *overlap* bytes from before it."""
+    for at in range(start, end, CHUNK_BYTES):
+        begin = max(start, at - overlap)
+        yield opened.read_at(begin, min(at + CHUNK_BYTES, end) - begin)
+
+
+class FilePass:
+    """One file on its way, line by line."""
+
+    def __init__(self, at: File, opened: OpenLog, with_: Rewrite) -> None:
+        """Take *opened*, the file at *at*, through *with_*."""
+        self.changed = False
+        """Whether a line changed."""
+        self._at = at
+        self._opened = opened
+        self._with = with_
+
+    def run(self, told: Callable[[int], None]) -> Iterator[bytes]:
+        """Yield the file's new bytes in blocks."""
+        for data, _ in self._blocks(told):
+            yield data
+
+    def stage(self, sink_of: Callable[[], Sink], told: Callable[[int], None]) -> bool:
+        """Write the new bytes to *sink_of* of it, if they differ; return whether they do."""
+        sink: Sink | None = None
+        for data, offset in self._blocks(told):
+            if sink is None and self.changed:
+                sink = sink_of()
+                for before in copied(self._opened, 0, offset):
+                    sink.write(before)
+            if sink is not None:
+                sink.write(data)
+        return self.changed
+
+    def _blocks(self, told: Callable[[int], None]) -> Iterator[tuple[bytes, int]]:
+        coming = blocks(self._opened, self._opened.size, self._with.hits)
+        try:
+            for block in coming:
+                data = changed_block(block, self._line)
+                self.changed = self.changed or data is not block.data
+                told(len(block.data))
+                yield data, block.offset
+        finally:
+            coming.close()
+
+    def _line(self, number: int, raw: bytes) -> bytes:
+        mark = _MARK if number == 1 and raw.startswith(_MARK) else b""
+        body = raw[len(mark) :]
+        if not body.strip():
+            return raw
+        try:
+            new = self._with.file_line(self._at, number, body)
+        except ValueError:
+            new = self._with.damaged_line(self._at, body)
+        return raw if new is body else mark + new
+
+
+# -- the meta --------------------------------------------------------------
+
+
+def sized_meta(data: bytes, sizes: Mapping[str, tuple[int, int]]) -> bytes:
+    """Return a meta that says how long the logs are now, where it said so of before.
+
+    Args:
+        data: It; one that cannot be read stays.
+        sizes: By log, its bytes as they were and as they will be.
+    """
+    try:
+        meta = loads_object(data)
+    except ValueError:
+        return data
+    listed = meta.get("listed")
+    ours = listed.get(_OURS) if isinstance(listed, dict) else None
+    noted = ours.get("logs") if isinstance(ours, dict) else None
+    if not isinstance(noted, dict):
+        return data
+    fresh: Object = {log: new for log, (old, new) in sizes.items() if noted.get(log) == old}
+    if not fresh:
+        return data
+    noted.update(fresh)
+    return dumps(meta)
+
+
+class Titles:
+    """Makes a title anew that is the beginning of a text which changes.
+
+    A title has 60 characters, so half of what went from the text may stand in
+    it, where nothing finds it.
+    """
+
+    def __init__(self, files: BlobFiles) -> None:
+        """Look for the text that the title of the meta in *files* was made of."""
+        self._new: str | None = None
+        try:
+            self._title = SessionMeta.read(files).title
+        except (BadMeta, OSError):
+            self._title = None
+
+    def look(self, old: Object, new: Object) -> None:
+        """Look at a record as it was and as it will be."""
+        if self._title is None or self._new is not None:
+            return
+        for before, after in zip(_texts(old), _texts(new), strict=False):
+            if before != after and title_of(before) == self._title:
+                self._new = title_of(after)
+                return
+
+    def settled(self, old: bytes, new: bytes) -> bytes:
+        """Return the meta *new*, its title made anew where *old* had one of a text that changed."""
+        if self._new is None:
+            return new
+        try:
+            meta = loads_object(new)
+        except ValueError:
+            return new
+        meta["title"] = self._new
+        told = dumps(meta)
+        return new if old == told else told
+
+
+def _texts(record: Object) -> Iterator[str]:
+    """Yield the texts of a record that a title may be made of."""
+    entries: JSON = record.get("entries") or record.get("with")
+    if record.get("type") == "state":
+        value = record.get("value")
+        yield value if isinstance(value, str) else ""
+    for entry in entries if isinstance(entries, list) else ():
+        message = entry.get("message") if isinstance(entry, dict) else None
+        yield Message.of(message).text if isinstance(message, dict) else ""
+
+
+__all__ = ["META", "FilePass", "Titles", "copied", "sized_meta"]

@@ -1,0 +1,92 @@
+"""What is to become of one file of a batch."""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import TYPE_CHECKING
+
+from agentmem_cli.storage.layout import META, file_path, log_of, split
+from agentmem_cli.storage.logfile import BytesLog, OpenLog
+
+if TYPE_CHECKING:
+    from agentmem_cli.storage.files import Folder
+    from agentmem_cli.storage.spool import Spool
+    from agentmem_cli.storage.store import LogFile
+
+
+class Target:
+    """What is to become of one file."""
+
+    __slots__ = ("keep", "kind", "old", "path", "spool")
+
+    def __init__(self, path: str, old: int | None, spool: Spool) -> None:
+        """Add nothing to a file of *old* bytes, to begin with (None: there is none)."""
+        self.path = path
+        self.old = old
+        self.kind = "append"
+        self.keep = old or 0
+        self.spool = spool
+
+    @property
+    def size(self) -> int:
+        """Its bytes as the batch has left it."""
+        return (self.keep if self.kind == "append" else 0) + self.spool.size
+
+    def settle(self) -> bool:
+        """Take the plainest form of the change; return whether there is one at all."""
+        if self.kind == "remove":
+            return self.old is not None
+        if self.kind == "append" and self.old is None:
+            # A new file appears whole: an append to nothing could leave an empty one.
+            self.kind = "replace"
+            return bool(self.spool.size) or log_of(self.path) is None
+        return self.kind == "replace" or self.spool.size > 0 or self.keep != self.old
+
+    @property
+    def rank(self) -> int:
+        """When it is made: new files, other files, logs, meta, removals.
+
+        Blobs thus stand before the record that names them, and meta is never
+        older than the logs it is of.
+        """
+        if self.kind == "remove":
+            return 4
+        if self.path == file_path(META):
+            return 3
+        if log_of(self.path) is not None:
+            return 2
+        return 0 if self.old is None else 1
+
+
+def open_target(root: Folder, path: str, target: Target | None) -> LogFile:
+    """Open what will stand at the relative *path* below *root* when the batch is made.
+
+    Raises:
+        FileNotFoundError: Nothing will.
+        OSError: The system refused.
+    """
+    if target is not None and target.kind == "replace":
+        if not target.spool.part:
+            return BytesLog(target.spool.content())
+        target.spool.flush()
+        return _open(root, target.spool.part)
+    if target is None or target.kind == "remove" or target.old is None:
+        gone = target is not None and target.kind == "remove"
+        if target is not None and not gone and target.spool.size:
+            return BytesLog(target.spool.content())
+        return _open(root, path, gone=gone)
+    opened = _open(root, path)
+    opened.size = target.keep
+    if not target.spool.size:
+        return opened
+    with opened:
+        return BytesLog(opened.read_at(0, target.keep) + target.spool.content())
+
+
+def _open(root: Folder, path: str, *, gone: bool = False) -> OpenLog:
+    folders, name = split(path)
+    if gone:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), root.where(path))
+    with root.walk(folders) as folder:
+        return OpenLog(folder.open(name, os.O_RDONLY))
