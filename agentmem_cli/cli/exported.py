@@ -174,7 +174,9 @@ def _export_originals(
         sources = sources[:1]
     for source in sources:
         check_kept(store, source)
-        if source.kept < source.size:
+        if source.rewritten is not None:
+            warn(f"{source.name}: as a rewrite of this session left it, not as it was imported")
+        elif source.kept < source.size:
             warn(f"{source.name}: the first {source.kept} of {source.size} bytes are kept, no more")
     if target is None:
         _write(settings, kept_bytes(store, sources[0]), None, force=force)

@@ -110,6 +110,8 @@ class Original(NamedTuple):
     """The key of its digest."""
     digest: str
     """The keyed digest of the bytes that were read, hex."""
+    rewritten: int | None = None
+    """When the bytes that are kept were rewritten in place, in ms; None: they are as they came."""
 
     @property
     def log(self) -> str:
@@ -145,7 +147,14 @@ def _original(old: OldMap) -> Original:
     header = old.header
     key = bytes.fromhex(header.key)
     return Original(
-        header.source, old.name, header.agent, header.size, header.kept, key, header.digest
+        header.source,
+        old.name,
+        header.agent,
+        header.size,
+        header.kept,
+        key,
+        header.digest,
+        header.rewritten,
     )
 
 

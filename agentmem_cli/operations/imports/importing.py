@@ -31,7 +31,7 @@ from agentmem_cli.operations.imports.targets import (
     names_there,
     refuse_rewritten,
     refuse_without_map,
-    rewritten_log,
+    rewritten_part,
 )
 from agentmem_cli.operations.imports.unchanged import unchanged
 from agentmem_cli.operations.imports.writing import Importing, Target, Wishes
@@ -196,7 +196,7 @@ def _goes_on(transcript: Transcript, folder: Path) -> bool:
     """Whether the main source begins with all that was imported of it into a session."""
     store = DirStore.open(folder)
     try:
-        if rewritten_log(store) is not None:
+        if rewritten_part(store) is not None:
             return False
         with _opened(transcript, find_maps(store)) as sources:
             return sources[0].same_prefix
@@ -207,7 +207,7 @@ def _goes_on(transcript: Transcript, folder: Path) -> bool:
 def _older_copy(transcript: Transcript, folder: Path, options: Options) -> Report | None:
     """Return the report of a source that is a beginning of what was imported of it."""
     store = DirStore.open(folder)
-    if rewritten_log(store) is not None:
+    if rewritten_part(store) is not None:
         return None
     maps = find_maps(store)
     if not any(_can_be_shorter(stream, maps) for stream in transcript.streams):

@@ -42,6 +42,11 @@ MAP_END: Final = ".map.jsonl"
 VERSION: Final = 1
 """Of the map, and of what adapters make: fingerprints of another one say nothing."""
 
+NO_DIGEST: Final = "-"
+"""What stands for a digest or a fingerprint that may not be told: it equals none."""
+
+NO_PRINT: Final = NO_DIGEST
+
 _HINT: Final = "Import with --again as a new session, or restore the file."
 
 _KEY_BYTES: Final = 16
@@ -81,6 +86,8 @@ class MapHeader(NamedTuple):
     """`foreign.ForeignFile.seen` of the source then; None: an older version wrote this."""
     made: tuple[int, int, int] | None = None
     """How many messages, asides and saved values there are; None: as for ``seen``."""
+    rewritten: int | None = None
+    """When the source, as it is kept, was rewritten in place, in ms; None: it was not."""
 
     def encode(self) -> bytes:
         """Return the map's first line."""
@@ -88,6 +95,8 @@ class MapHeader(NamedTuple):
         seen = None if self.seen is None else list(self.seen)
         made = None if self.made is None else list(self.made)
         fields = {**self._asdict(), "ends": ends, "seen": seen, "made": made}
+        if self.rewritten is None:
+            del fields["rewritten"]
         return dumps({"map": VERSION, **fields}) + b"\n"
 
 
@@ -124,6 +133,7 @@ class OldMap:
             DamageError: It is no map of this version.
         """
         self.name = name
+        self.data = data
         self._lines = data.split(b"\n")
         try:
             self.header = _header(self._lines[0])
@@ -137,6 +147,11 @@ class OldMap:
         digest = body_digest()
         digest.update(b"\n".join(self._lines[1:]))
         return digest.hexdigest() == self.header.body
+
+    @property
+    def lines(self) -> list[bytes]:
+        """All its lines behind the header; the last one is what follows the last line's end."""
+        return self._lines[1:]
 
     def counts(self) -> tuple[int, int, int]:
         """Return how many messages, asides and saved values it holds."""
@@ -237,6 +252,7 @@ def _header(line: bytes) -> MapHeader:
         _string(value.get("body", "")),
         _three(value.get("seen")),
         _three(value.get("made")),
+        None if value.get("rewritten") is None else _number(value["rewritten"]),
     )
     bytes.fromhex(header.key)
     return header

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from agentmem_cli.errors import AgentMemError, ConflictError
 from agentmem_cli.operations.imports.adapter import MAIN
 from agentmem_cli.operations.imports.maps import source_name
+from agentmem_cli.operations.imports.unchanged import headers_of
 from agentmem_cli.session.heads import read_head
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agentmem_cli.operations.imports.maps import OldMap
-    from agentmem_cli.storage.store import Store
+    from agentmem_cli.storage.directory import DirStore
 
 _AGAIN_MAX: Final = 10_000
 """Sessions of one source under one root, made by ``--again``."""
@@ -60,28 +61,31 @@ def map_of(name: str, agent: str, maps: Sequence[OldMap]) -> OldMap | None:
     return None
 
 
-def rewritten_log(store: Store) -> str | None:
-    """Return a log that was rewritten in place; None: there is none."""
+def rewritten_part(store: DirStore) -> str | None:
+    """Return what of a session was rewritten in place, in words; None: nothing was."""
     for log in store.logs():
         header = read_head(store, log).header
         if header is not None and header.rewrites:
-            return log
+            return f"log {log!r}"
+    for name, source in headers_of(store).items():
+        if source.rewritten is not None:
+            return f"the kept source files/{name}"
     return None
 
 
-def refuse_rewritten(store: Store, path: Path) -> None:
-    """See that no log was rewritten.
+def refuse_rewritten(store: DirStore, path: Path) -> None:
+    """See that nothing of a session was rewritten.
 
     Raises:
-        ConflictError: One was.
+        ConflictError: Something was.
     """
-    log = rewritten_log(store)
-    if log is not None:
-        msg = f"{path}: its session was rewritten since (log {log!r}); what went would come back"
+    part = rewritten_part(store)
+    if part is not None:
+        msg = f"{path}: its session was rewritten since ({part}); what went would come back"
         raise ConflictError(msg, hint="Give --again to import it as a session of its own.")
 
 
-def refuse_without_map(store: Store, path: Path) -> None:
+def refuse_without_map(store: DirStore, path: Path) -> None:
     """See that a session without a map is a new one.
 
     Raises:
