@@ -8,6 +8,7 @@ owner and times are kept; agents go by the time. A link is never followed.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import re
 import stat
@@ -17,11 +18,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from agentmem_cli.limits import CHUNK_BYTES
 from agentmem_cli.storage.files import Folder, sync_file
 from agentmem_cli.storage.logfile import OpenLog
-from agentmem_cli.storage.streams import chunks, token, write_whole
+from agentmem_cli.storage.streams import chunks, pread, token, write_whole
 
 if TYPE_CHECKING:
     from types import TracebackType
-    from typing import Self
+    from typing import BinaryIO, Self
+
+    from _typeshed import WriteableBuffer
 
 PART: Final = re.compile(r"\.agentfile-[0-9a-f]{32}\.rig-part")
 """How part files of ours are called that stand beside a file of others."""
@@ -99,6 +102,16 @@ class Swap:
         """Open the file as it was when this was made; close it when done."""
         return OpenLog(os.dup(self._source))
 
+    def reader(self) -> BinaryIO:
+        """Return the file, as long as it was when this was made, as a stream that can seek."""
+        return _stream(self._source, self.size)
+
+    def staged_reader(self) -> BinaryIO:
+        """Return what was staged as a stream that can seek."""
+        assert self._written >= 0
+        self._flush()
+        return _stream(self._written, os.fstat(self._written).st_size)
+
     def write(self, data: bytes) -> int:
         """Stage *data* behind what was staged before; return its length."""
         if self._written < 0:
@@ -109,12 +122,6 @@ class Swap:
         if len(self._waiting) >= CHUNK_BYTES:
             self._flush()
         return len(data)
-
-    def staged(self) -> OpenLog:
-        """Open what was staged; close it when done."""
-        assert self._written >= 0
-        self._flush()
-        return OpenLog(os.dup(self._written))
 
     def install(self) -> bool:
         """Put what was staged in the file's place; return whether the file was still as read.
@@ -181,3 +188,38 @@ class Swap:
             for entry in list(self._folder.entries()):
                 if PART.fullmatch(entry.name) and entry.stat().st_mtime < newest_s:
                     self._folder.discard(entry.name)
+
+
+class _Bounded(io.RawIOBase):
+    """The first bytes of an open file; the descriptor stays its owner's."""
+
+    def __init__(self, descriptor: int, size: int) -> None:
+        self._descriptor = descriptor
+        self._size = size
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
+        self._at = max(0, base + offset)
+        return self._at
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        view = memoryview(buffer).cast("B")
+        wanted = min(len(view), max(0, self._size - self._at))
+        data = pread(self._descriptor, wanted, self._at) if wanted else b""
+        view[: len(data)] = data
+        self._at += len(data)
+        return len(data)
+
+
+def _stream(descriptor: int, size: int) -> BinaryIO:
+    return io.BufferedReader(_Bounded(descriptor, size), CHUNK_BYTES)

@@ -34,13 +34,12 @@ def test_new_bytes_take_the_place_with_the_mode_and_times_of_before(file: Path) 
 
     with Swap(str(file)) as swap:
         swap.write(NEW)
-        with swap.staged() as staged:
-            assert staged.read_at(0, staged.size) == NEW
+        staged = swap.staged_reader().read()
         installed = swap.install()
 
     after = file.stat()
     assert installed
-    assert file.read_bytes() == NEW
+    assert file.read_bytes() == staged == NEW
     assert (after.st_mode, after.st_mtime_ns) == (before.st_mode, before.st_mtime_ns)
     assert names(file) == ["a.jsonl"]
 
@@ -130,3 +129,16 @@ def test_a_second_name_is_told(file: Path) -> None:
 
     with Swap(str(file)) as swap:
         assert swap.links == 2
+
+
+def test_the_file_is_read_as_long_as_it_was(file: Path) -> None:
+    with Swap(str(file)) as swap:
+        with file.open("ab") as more:
+            more.write(b"more\n")
+        stream = swap.reader()
+        first = stream.readline()
+        stream.seek(-9, os.SEEK_END)
+        last = stream.read()
+        stream.seek(0)
+
+        assert (first, last, stream.read()) == (b"old line\n", b"old line\n", OLD)
