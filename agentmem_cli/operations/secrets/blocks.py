@@ -1,0 +1,78 @@
+"""A source as blocks of whole lines, read once and never held."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from agentmem_cli.limits import CHUNK_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Readable(Protocol):
+    """What can be read in pieces: an open file."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return up to *size* bytes; none at the end."""
+        ...
+
+
+class ReadsAt(Protocol):
+    """What can be read at any place: an open log."""
+
+    size: int
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Return up to *length* bytes from *offset* on."""
+        ...
+
+
+class Reader:
+    """Reads an open log from its beginning to its end."""
+
+    def __init__(self, log: ReadsAt) -> None:
+        self._log = log
+        self._at = 0
+
+    def read(self, size: int, /) -> bytes:
+        """Return the next bytes."""
+        data = self._log.read_at(self._at, size)
+        self._at += len(data)
+        return data
+
+
+class Block(NamedTuple):
+    """Whole lines, each with its end; the last of a source may lack its own."""
+
+    line: int
+    """The number of the first, from 1."""
+    data: bytes
+
+
+BLOCK_BYTES: Final = CHUNK_BYTES
+
+
+def blocks(source: Readable) -> Iterator[Block]:
+    r"""Yield *source* in blocks of some 1 MiB, cut behind ``\n``; a longer line is one block."""
+    line = 1
+    held: list[bytes] = []
+    while data := source.read(BLOCK_BYTES):
+        cut = data.rfind(b"\n") + 1
+        if not cut:
+            held.append(data)
+            continue
+        whole = b"".join((*held, data[:cut]))
+        held = [data[cut:]] if cut < len(data) else []
+        yield Block(line, whole)
+        line += whole.count(b"\n")
+    if held:
+        yield Block(line, b"".join(held))
+
+
+def lines_of(data: bytes) -> Iterator[bytes]:
+    r"""Yield the lines of a block, each without its end."""
+    lines = data.split(b"\n")
+    if lines[-1] == b"":
+        lines.pop()
+    return iter(lines)

@@ -1,0 +1,192 @@
+"""Pieces of one message that were streamed, a line each, read as the text they are.
+
+A secret that was cut between two pieces stands in neither of them. So pieces of
+one message in lines that follow one another are joined and looked at as one text; what is
+found is masked in the first of them, and its rest taken out of the others.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from agentmem_cli.session.codec import loads_fast
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from agentmem_cli.session.codec import JSON
+    from agentmem_cli.session.tokens import Path
+
+MARK: Final = re.compile(rb'elta"|_chunk"|\.chunk"')
+"""What a line of a piece has in it."""
+
+MARKS: Final = (b'elta"', b'_chunk"', b'.chunk"')
+
+RUN_CHARACTERS_MAX: Final = 1 << 20
+"""Characters of pieces that are joined; a longer message is looked at in parts that overlap."""
+
+OVERLAP_CHARACTERS: Final = 1 << 14
+"""Characters that two such parts have in common: more than any key."""
+
+_NAMES: Final = ("text", "content", "partial_json", "thinking", "delta", "arguments", "value")
+_IDS: Final = ("id", "item_id", "message_id", "messageId", "index", "output_index", "content_index")
+_TYPED: Final = re.compile(r"(?i)(?:.*[_.])?(?:delta|chunk)")
+_DEPTH_MAX: Final = 6
+
+
+class Piece(NamedTuple):
+    """A piece of a message."""
+
+    line: int
+    stream: tuple[object, ...]
+    """What pieces of one message have in common."""
+    path: Path
+    text: str
+
+
+class Part(NamedTuple):
+    """Characters of one piece, and what is to stand there."""
+
+    line: int
+    path: Path
+    start: int
+    end: int
+    is_first: bool
+
+
+def pieces_of(line: int, raw: bytes) -> list[Piece]:
+    """Return the pieces of messages that a line is; none, for nearly all lines."""
+    try:
+        value = loads_fast(raw)
+    except ValueError:
+        return []
+    if not isinstance(value, dict):
+        return []
+    found: list[Piece] = []
+    _look(value, (), (), line, found)
+    return found
+
+
+def _look(
+    value: dict[str, JSON], path: Path, stream: tuple[object, ...], line: int, found: list[Piece]
+) -> None:
+    here = (*stream, *(value.get(name) for name in _IDS if isinstance(value.get(name), str | int)))
+    kind = value.get("type") or value.get("object") or value.get("sessionUpdate")
+    if isinstance(kind, str) and _TYPED.fullmatch(kind):
+        here = (*here, kind)
+        _texts(value, path, here, line, found)
+        if found:
+            return
+    for key, member in value.items():
+        at = (*path, key)
+        if key == "delta" or key.endswith("Delta"):
+            _member(member, at, here, line, found)
+        elif len(path) < _DEPTH_MAX:
+            for inner, each in _objects(key, member, at):
+                _look(each, inner, here, line, found)
+
+
+def _objects(key: str, member: JSON, at: Path) -> Iterator[tuple[Path, dict[str, JSON]]]:
+    if isinstance(member, dict):
+        yield at, member
+    elif isinstance(member, list) and key == "choices":
+        for index, each in enumerate(member):
+            if isinstance(each, dict):
+                yield (*at, index), each
+
+
+def _member(
+    value: JSON, path: Path, stream: tuple[object, ...], line: int, found: list[Piece]
+) -> None:
+    if isinstance(value, str):
+        found.append(Piece(line, (*stream, *path), path, value))
+    elif isinstance(value, dict):
+        _texts(value, path, stream, line, found)
+
+
+def _texts(
+    value: dict[str, JSON], path: Path, stream: tuple[object, ...], line: int, found: list[Piece]
+) -> None:
+    for name in _NAMES:
+        member = value.get(name)
+        at = (*path, name)
+        if isinstance(member, str):
+            found.append(Piece(line, (*stream, *at), at, member))
+        elif isinstance(member, dict):
+            _texts(member, at, stream, line, found)
+    calls = value.get("tool_calls")
+    for index, call in enumerate(calls if isinstance(calls, list) else ()):
+        if isinstance(call, dict) and isinstance(call.get("function"), dict):
+            at = (*path, "tool_calls", index, "function")
+            number = call.get("index", index)
+            _texts(call["function"], at, (*stream, number), line, found)  # type: ignore[arg-type]
+
+
+class Run:
+    """Pieces of one message, and the text they make."""
+
+    def __init__(self, pieces: list[Piece]) -> None:
+        self.pieces = pieces
+        self.text = "".join(piece.text for piece in pieces)
+
+    def parts(self, start: int, end: int) -> Iterator[Part]:
+        """Yield the parts of pieces that characters of the text are."""
+        at = 0
+        first = True
+        for piece in self.pieces:
+            begin, stop = max(start, at), min(end, at + len(piece.text))
+            if begin < stop:
+                yield Part(piece.line, piece.path, begin - at, stop - at, first)
+                first = False
+            at += len(piece.text)
+
+
+class Streams:
+    """Joins pieces as their lines pass."""
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[object, ...], list[Piece]] = {}
+        self._sizes: dict[tuple[object, ...], int] = {}
+
+    def pass_by(self, line: int, raw: bytes) -> Iterator[Run]:
+        """Take the next line; yield the texts that are whole now."""
+        pieces = pieces_of(line, raw) if MARK.search(raw) is not None else []
+        if not pieces:
+            yield from self.end()
+            return
+        for piece in pieces:
+            held = self._open.setdefault(piece.stream, [])
+            held.append(piece)
+            size = self._sizes[piece.stream] = self._sizes.get(piece.stream, 0) + len(piece.text)
+            if size > RUN_CHARACTERS_MAX:
+                yield Run(held)
+                self._keep_end(piece.stream, held)
+
+    def _keep_end(self, stream: tuple[object, ...], held: list[Piece]) -> None:
+        kept: list[Piece] = []
+        size = 0
+        for piece in reversed(held):
+            if size > OVERLAP_CHARACTERS:
+                break
+            kept.append(piece)
+            size += len(piece.text)
+        self._open[stream] = kept[::-1] if len(kept) < len(held) else []
+        self._sizes[stream] = size if len(kept) < len(held) else 0
+
+    def end(self) -> Iterator[Run]:
+        """Yield the texts that are whole, since no piece follows."""
+        if not self._open:
+            return
+        runs = [Run(pieces) for pieces in self._open.values() if len(pieces) > 1]
+        self._open.clear()
+        self._sizes.clear()
+        yield from runs
+
+
+def joined(lines: Iterable[tuple[int, bytes]]) -> Iterator[Run]:
+    """Yield the messages of several pieces among *lines*, by their numbers."""
+    streams = Streams()
+    for number, raw in lines:
+        yield from streams.pass_by(number, raw)
+    yield from streams.end()

@@ -1,0 +1,394 @@
+"""One event as the detector sees it, and the way back to where each character stands.
+
+An event is a JSON value (a record, a document) or a text. Of JSON, every string
+and key is looked at as what it says, JSON inside strings as well; the text that is
+scanned has a string a line, and a secret-named key stands before its value
+(``api_key=...``). What is found is edited in the very string that holds it, as
+deep as it stands, and no other byte changes.
+
+Most events hold no secret. For them there is `text_of_json`, which is fast and
+knows no places; `Document` and `Plain` are made only where something was found.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from agentmem_cli.operations.secrets.naming import SECRET_NAMES
+from agentmem_cli.operations.secrets.plain import Plain
+from agentmem_cli.operations.secrets.structure import is_form, is_signature, structure_of
+from agentmem_cli.session.codec import loads_fast
+from agentmem_cli.session.forms import is_form as is_record_form
+from agentmem_cli.session.tokens import (
+    Token,
+    apply_edits,
+    removal,
+    spans_to_edits,
+    string_tokens,
+    text_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from agentmem_cli.session.codec import JSON
+    from agentmem_cli.session.tokens import Edit, Path
+
+__all__ = ["Document", "Leaf", "Plain", "event_of", "text_of_json"]
+
+INSIDE_MAX: Final = 8
+"""Layers of JSON in a string of JSON that are looked into; what lies deeper is a text."""
+
+Change: TypeAlias = "tuple[int, int, str]"
+"""Characters of a string from one to another, and what is to stand there."""
+
+
+class Leaf(NamedTuple):
+    """A string of an event that is not JSON itself."""
+
+    home: int
+    """The JSON it stands in, by its place in `Document.layers`."""
+    token: Token
+    text: str
+    path: Path
+    """Where it stands, through all layers."""
+    structure: str | None
+    """What it is to the form (`structure.structure_of`)."""
+    before: str
+    """What is put before it for the detector: a secret-named key and ``=``."""
+
+
+class _Layer(NamedTuple):
+    raw: bytes
+    outer: int
+    """The layer whose string this is; -1 for the outermost."""
+    token: Token | None
+    """That string."""
+    path: Path
+    known: bool
+    """Whether it is a record of a known form."""
+
+
+class Document:
+    """A JSON value, its strings, and edits to them.
+
+    Args:
+        raw: The JSON.
+        is_record: It is a record of a session's log.
+
+    Raises:
+        ValueError: *raw* is not one JSON value in UTF-8.
+    """
+
+    def __init__(self, raw: bytes, *, is_record: bool = False) -> None:
+        self.raw = raw
+        self._is_record = is_record
+        self.layers: list[_Layer] = []
+        self.leaves: list[Leaf] = []
+        self._tokens: list[list[Token]] = []
+        self._read(_Layer(raw, -1, None, (), known=False), 0)
+
+    def _read(self, layer: _Layer, depth: int) -> None:
+        tokens = string_tokens(layer.raw)
+        texts = [text_of(layer.raw, token) for token in tokens]
+        if depth == 0:
+            pairs = zip(tokens, texts, strict=True)
+            top = frozenset(text for token, text in pairs if token.is_key and len(token.path) == 1)
+            layer = layer._replace(known=is_form(top))
+        home = len(self.layers)
+        self.layers.append(layer)
+        self._tokens.append(tokens)
+        types = {
+            token.path[:-1]: text
+            for token, text in zip(tokens, texts, strict=True)
+            if not token.is_key and token.path and token.path[-1] == "type"
+        }
+        before = ""
+        for token, text in zip(tokens, texts, strict=True):
+            path = (*layer.path, *token.path)
+            if token.is_key:
+                before = ""
+            else:
+                if depth < INSIDE_MAX and self._enter(home, token, text, path, depth):
+                    before = ""
+                    continue
+                before = before or _name_of(token.path)
+            kind = None
+            if layer.known:
+                beside = types.get(token.path[:-1], "")
+                kind = structure_of(token.path, text, is_key=token.is_key, beside=beside)
+                if kind is None and self._is_record:
+                    kind = _form_of(token, text)
+            self.leaves.append(Leaf(home, token, text, path, kind, before))
+            before = _named_by(token, text)
+
+    def _enter(self, home: int, token: Token, text: str, path: Path, depth: int) -> bool:
+        """Read a string that is JSON itself; return whether it is."""
+        if not may_be_json(text):
+            return False
+        at = len(self.layers), len(self.leaves)
+        try:
+            inner = text.encode()
+            self._read(_Layer(inner, home, token, path, known=False), depth + 1)
+        except ValueError:
+            del self.layers[at[0] :], self._tokens[at[0] :], self.leaves[at[1] :]
+            return False
+        if len(self.leaves) == at[1]:
+            del self.layers[at[0] :], self._tokens[at[0] :]
+            return False
+        return True
+
+    def text(self) -> tuple[bytes, list[int]]:
+        """Return what the detector sees, and where each leaf's own text begins in it."""
+        pieces: list[bytes] = []
+        starts: list[int] = []
+        at = 0
+        for leaf in self.leaves:
+            before = leaf.before.encode("utf-8", "replace")
+            piece = before + leaf.text.encode("utf-8", "replace")
+            starts.append(at + len(before))
+            pieces.append(piece)
+            at += len(piece) + 1
+        return b"\n".join(pieces), starts
+
+    def masked(
+        self, changes: Mapping[int, Sequence[Change]], *, unsigned: Callable[[], None]
+    ) -> bytes:
+        """Return the JSON with *changes* made, and keep every other byte.
+
+        Args:
+            changes: By the place of the leaf in `leaves`, in their order.
+            unsigned: Called for each signature that went, since the text it
+                vouched for was changed.
+        """
+        edits: list[list[Edit]] = [[] for _ in self.layers]
+        for index, wanted in self._told_apart(changes).items():
+            leaf = self.leaves[index]
+            edits[leaf.home] += spans_to_edits(self.layers[leaf.home].raw, leaf.token, wanted)
+        touched = {
+            (self.leaves[index].home, self.leaves[index].token.path[:-1])
+            for index in changes
+            if not self.leaves[index].token.is_key
+        }
+        edits[0] += self._unsign(touched, edits[0], unsigned)
+        for home in range(len(self.layers) - 1, 0, -1):
+            layer = self.layers[home]
+            if edits[home]:
+                assert layer.token is not None
+                outer = self.layers[layer.outer].raw
+                spans = _in_characters(layer.raw, edits[home])
+                edits[layer.outer] += spans_to_edits(outer, layer.token, spans)
+        return apply_edits(self.raw, edits[0])
+
+    def _told_apart(self, changes: Mapping[int, Sequence[Change]]) -> dict[int, list[Change]]:
+        """Give keys of one object that would be masked alike a number each."""
+        told = {index: list(wanted) for index, wanted in changes.items()}
+        taken: dict[tuple[int, Path], dict[str, str]] = {}
+        keys = [index for index in told if self.leaves[index].token.is_key]
+        if not keys:
+            return told
+        for index, leaf in enumerate(self.leaves):
+            if leaf.token.is_key and index not in told:
+                taken.setdefault((leaf.home, leaf.path[:-1]), {})[leaf.text] = leaf.text
+        for index in keys:
+            leaf = self.leaves[index]
+            names = taken.setdefault((leaf.home, leaf.path[:-1]), {})
+            new, number = _changed(leaf.text, told[index]), 1
+            while names.get(name := new if number == 1 else f"{new}#{number}", leaf.text) != (
+                leaf.text
+            ):
+                number += 1
+            names[name] = leaf.text
+            if number > 1:
+                told[index].append((len(leaf.text), len(leaf.text), f"#{number}"))
+        return told
+
+    def _unsign(
+        self, touched: set[tuple[int, Path]], edits: list[Edit], unsigned: Callable[[], None]
+    ) -> list[Edit]:
+        """Take out the signatures beside strings that are changed, in the outermost layer."""
+        parents = {path for home, path in touched if home == 0}
+        parents |= {path[:-1] for path in parents if path and isinstance(path[-1], int)}
+        gone: list[Edit] = []
+        tokens = self._tokens[0]
+        for key, value in pairwise(tokens):
+            if not key.is_key or value.is_key or value.path != key.path:
+                continue
+            name = key.path[-1]
+            if isinstance(name, str) and is_signature(name) and key.path[:-1] in parents:
+                cut = removal(self.raw, key, value.end)
+                if all(end <= cut[0] or start >= cut[1] for start, end, _ in edits + gone):
+                    gone.append(cut)
+                    unsigned()
+        return gone
+
+
+def _form_of(token: Token, text: str) -> str | None:
+    return "form" if is_record_form(token.path, is_key=token.is_key, text=text) else None
+
+
+def event_of(raw: bytes, *, is_record: bool = False) -> Document | Plain:
+    """Return *raw* as JSON if it is, else as the text that it is."""
+    if raw.lstrip(b" \t\r\n")[:1] in _OPENS:
+        try:
+            return Document(raw, is_record=is_record)
+        except ValueError:
+            pass
+    return Plain(raw)
+
+
+_OPENS: Final = frozenset({b"{", b"[", b'"'})
+
+
+def may_be_json(text: str) -> bool:
+    """Could *text* be an object or array? Looks at its ends alone."""
+    first, last = text[:1], text[-1:]
+    if first in _SPACE or last in _SPACE:
+        stripped = text.strip(" \t\r\n")
+        first, last = stripped[:1], stripped[-1:]
+    return (first == "{" and last == "}") or (first == "[" and last == "]")
+
+
+_SPACE: Final = frozenset(" \t\r\n")
+
+
+def _name_of(path: Path) -> str:
+    """Return the secret-named key that a value stands under, its list's too, with ``=``."""
+    for part in reversed(path):
+        if isinstance(part, str):
+            return f"{part}=" if SECRET_NAMES[part] else ""
+    return ""
+
+
+def _named_by(token: Token, text: str) -> str:
+    """Return what *text* says of the string behind it: ``--password``, a header's name."""
+    if token.is_key or len(text) > _OPTION_MAX:
+        return ""
+    in_list = bool(token.path) and isinstance(token.path[-1], int)
+    if in_list and text[:1] == "-" and SECRET_NAMES[text]:
+        return f"{text}="
+    return f"{text}=" if not in_list and token.path[-1:] == ("name",) and SECRET_NAMES[text] else ""
+
+
+_OPTION_MAX: Final = 64
+
+
+def _changed(text: str, changes: Sequence[Change]) -> str:
+    pieces: list[str] = []
+    at = 0
+    for start, end, new in changes:
+        pieces += (text[at:start], new)
+        at = end
+    return "".join((*pieces, text[at:]))
+
+
+def _in_characters(raw: bytes, edits: list[Edit]) -> list[Change]:
+    """Turn edits of bytes into changes of characters."""
+    spans: list[Change] = []
+    bytes_at = characters = 0
+    for start, end, new in sorted(edits):
+        first = characters + len(raw[bytes_at:start].decode())
+        characters = first + len(raw[start:end].decode())
+        bytes_at = end
+        spans.append((first, characters, new.decode()))
+    return spans
+
+
+def text_of_json(raw: bytes) -> bytes | None:
+    """Return what `Document.text` says, in another order, and fast.
+
+    Returns:
+        None where the document alone can tell: a key stands twice in an object, or it
+        is nested very deeply.
+
+    Raises:
+        ValueError: *raw* is not JSON that `codec.loads_fast` reads.
+    """
+    pieces: list[str] = []
+    try:
+        if not _gather(raw, pieces, 0):
+            return None
+    except RecursionError:
+        return None
+    return "\n".join(pieces).encode("utf-8", "replace")
+
+
+def _gather(raw: bytes, pieces: list[str], depth: int) -> bool:
+    """Put what a JSON value says to *pieces*; return whether that is all of it."""
+    said: list[str] = []
+    inside: list[str] = []
+    _walk(loads_fast(raw), said, inside, pieces)
+    text = "\n".join(said)
+    pieces.append(text)
+    quotes = text.count('"')
+    for each in inside:
+        quotes += each.count('"')
+        try:
+            if depth == INSIDE_MAX:
+                pieces.append(each)
+            elif not _gather(each.encode(), pieces, depth + 1):
+                return False
+        except ValueError:
+            pieces.append(each)
+    # The loser of a duplicate key is not there any more, but the quotes around it are: a string
+    # has two, and those that it says. One that is said by its number would upset the sum.
+    strings = len(said) + len(inside)
+    return raw.count(b'"') - quotes == 2 * strings and b"\\u0022" not in raw
+
+
+def _walk(value: JSON, said: list[str], inside: list[str], named: list[str]) -> None:
+    if type(value) is dict:
+        _walk_object(value, said, inside, named)
+    elif type(value) is list:
+        _walk_list(value, said, inside, named)
+    elif type(value) is str:
+        (inside if value[:1] in _FIRST and may_be_json(value) else said).append(value)
+
+
+def _walk_object(  # noqa: C901 - one loop over all strings of all lines: calls would cost most
+    value: dict[str, JSON], said: list[str], inside: list[str], named: list[str]
+) -> None:
+    said.extend(value)
+    for key, member in value.items():
+        kind = type(member)
+        if kind is str:
+            if member[:1] in _FIRST and may_be_json(member):  # type: ignore[index,operator,arg-type]
+                inside.append(member)  # type: ignore[arg-type]
+            else:
+                said.append(member)  # type: ignore[arg-type]
+            if SECRET_NAMES[key]:
+                named.append(f"{key}={member}")
+        elif kind is dict:
+            _walk_object(member, said, inside, named)  # type: ignore[arg-type]
+        elif kind is list:
+            _walk_list(member, said, inside, named)  # type: ignore[arg-type]
+            if SECRET_NAMES[key]:
+                named.extend(f"{key}={each}" for each in member if type(each) is str)  # type: ignore[union-attr]
+    if "value" in value and "name" in value:
+        name = value["name"]
+        if type(name) is str and len(name) <= _OPTION_MAX and SECRET_NAMES[name]:
+            named.append(f"{name}={value['value']}")
+
+
+def _walk_list(value: list[JSON], said: list[str], inside: list[str], named: list[str]) -> None:
+    option = ""
+    for member in value:
+        kind = type(member)
+        if kind is str:
+            if option:
+                named.append(f"{option}={member}")
+                option = ""
+            if member[:1] in _FIRST and may_be_json(member):  # type: ignore[index,operator,arg-type]
+                inside.append(member)  # type: ignore[arg-type]
+            else:
+                said.append(member)  # type: ignore[arg-type]
+            if member[:1] == "-" and len(member) <= _OPTION_MAX and SECRET_NAMES[member]:  # type: ignore[index,arg-type]
+                option = member  # type: ignore[assignment]
+        elif kind is dict:
+            _walk_object(member, said, inside, named)  # type: ignore[arg-type]
+        elif kind is list:
+            _walk_list(member, said, inside, named)  # type: ignore[arg-type]
+
+
+_FIRST: Final = frozenset("{[ \t\r\n")

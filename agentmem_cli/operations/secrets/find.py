@@ -1,0 +1,314 @@
+"""Whole sources looked at: decoded here, scanned on other threads, nothing held.
+
+A source is lines of JSON, a JSON document, or a text. Lines of JSON are events
+of their own; lines that are no JSON are looked at together with those around
+them, so that a key on several lines is one thing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
+
+from agentmem_cli.operations.secrets.blocks import blocks, lines_of
+from agentmem_cli.operations.secrets.deltas import Run, Streams
+from agentmem_cli.operations.secrets.events import text_of_json
+from agentmem_cli.operations.secrets.findings import Findings, Place
+from agentmem_cli.operations.secrets.looking import Eye, Found, gathered
+from agentmem_cli.operations.secrets.marks import Marks, Spot, event_key
+from agentmem_cli.operations.secrets.plain import Plain
+from agentmem_cli.session.codec import loads
+from agentmem_cli.session.scanning import TooDeep
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from concurrent.futures import Future
+    from types import TracebackType
+
+    from agentmem_cli.operations.secrets.blocks import Readable
+    from agentmem_cli.operations.secrets.looking import Looking
+
+BATCH_BYTES: Final = 256 << 10
+"""Bytes of events that a thread takes at once."""
+
+AHEAD_MAX: Final = 6
+"""Batches that wait or are looked at; more would only hold memory."""
+
+TEXT_BYTES: Final = 256 << 10
+"""Bytes of lines of a text that are looked at together."""
+
+TEXT_OVERLAP: Final = 16 << 10
+"""Bytes that two such looks have in common: more than any key on several lines."""
+
+_SEALED: Final = re.compile(rb'"encrypted_?[cC]ontent"\s*:\s*"|"redacted_thinking"')
+
+
+class _Event(NamedTuple):
+    line: int
+    raw: bytes
+    text: bytes | None
+    """What is scanned; None: the event is looked at string by string."""
+
+
+class _Text(NamedTuple):
+    line: int
+    raw: bytes
+    skip: int
+    """Bytes at the beginning that were looked at already."""
+
+
+class Search:
+    """A look at any number of sources; use it in a ``with`` block.
+
+    Attributes:
+        findings: What was found so far.
+        marks: Where.
+    """
+
+    def __init__(self, looking: Looking, advance: Callable[[int], None] | None = None) -> None:
+        self.looking = looking
+        self.findings = Findings()
+        self.marks = Marks()
+        self.eye = Eye(looking)
+        self.findings.values.update(looking.given.literals)
+        self._advance = advance
+        self._pool = ThreadPoolExecutor(max(1, looking.threads), "agentmem-scan")
+        self._waiting: deque[Future[list[tuple[bytes, Found]]]] = deque()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Wait for what is being looked at, or drop it where there is an error."""
+        self._pool.shutdown(wait=True, cancel_futures=error is not None)
+
+    def lines(self, name: str, source: Readable, *, is_log: bool = False) -> None:
+        """Look at a source line by line."""
+        batch = _Batch()
+        streams = Streams()
+        for block in blocks(source):
+            self._seen(block.data)
+            for number, raw in enumerate(lines_of(block.data), block.line):
+                batch.add(self._event(number, raw), number, raw)
+                for run in streams.pass_by(number, raw):
+                    self._run(name, run)
+                if batch.size > BATCH_BYTES:
+                    self._submit(name, batch.taken(), is_log=is_log)
+        self._submit(name, batch.taken(end=True), is_log=is_log)
+        for run in streams.end():
+            self._run(name, run)
+        self._gather(0)
+
+    def whole(self, name: str, data: bytes, *, is_log: bool = False) -> None:
+        """Look at a JSON document."""
+        self._seen(data)
+        self.findings.events += 1
+        self._take(event_key(data), self.eye.look(data, Place(name), is_record=is_log))
+
+    def _seen(self, data: bytes) -> None:
+        self.findings.size += len(data)
+        if b"crypted" in data or b"redacted_thinking" in data:
+            self.findings.opaque += len(_SEALED.findall(data))
+        if self._advance is not None:
+            self._advance(len(data))
+
+    def _event(self, number: int, raw: bytes) -> _Event | None:
+        """Return a line as an event; None where it is no JSON."""
+        if self.eye.is_blind:
+            return _Event(number, raw, b"")
+        if raw[:1] not in _OPENS and raw.lstrip()[:1] not in _OPENS:
+            return None
+        try:
+            return _Event(number, raw, text_of_json(raw))
+        except ValueError:
+            pass
+        try:
+            loads(raw)
+        except TooDeep:
+            return None
+        except ValueError:
+            return None
+        return _Event(number, raw, None)
+
+    def _submit(self, name: str, batch: list[_Event | _Text], *, is_log: bool) -> None:
+        self.findings.events += len(batch)
+        if batch and not self.eye.is_blind:
+            self._waiting.append(self._pool.submit(self._look, name, batch, is_log))
+        self._gather(AHEAD_MAX)
+
+    def _gather(self, keep: int) -> None:
+        while len(self._waiting) > keep:
+            for key, found in self._waiting.popleft().result():
+                self._take(key, found)
+
+    def _take(self, key: bytes, found: Found) -> None:
+        gathered(self.findings, found)
+        if found.spots:
+            self.marks.spots.setdefault(key, []).extend(found.spots)
+        self.marks.probes.update(found.probes)
+
+    def _look(
+        self,
+        name: str,
+        batch: list[_Event | _Text],
+        is_log: bool,  # noqa: FBT001 - of a thread
+    ) -> list[tuple[bytes, Found]]:
+        eye = self.eye
+        found: list[tuple[bytes, Found]] = []
+        for each in batch:
+            if isinstance(each, _Text):
+                found += _by_line(each, eye.plain(Plain(each.raw), Place(name, each.line)))
+                continue
+            if each.text is not None and not eye.sees(each.text):
+                continue
+            place = Place(name, each.line, _stamp(each.raw) if is_log else None)
+            found.append((event_key(each.raw), eye.look(each.raw, place, is_record=is_log)))
+        return found
+
+    def _run(self, name: str, run: Run) -> None:
+        """Look at a message that was streamed in pieces."""
+        self.marks.streamed.add(name)
+        first = run.pieces[0]
+        found = self.eye.plain(Plain(run.text.encode("utf-8", "replace")), Place(name, first.line))
+        self._streamed(name, run, found)
+
+    def _streamed(self, name: str, run: Run, found: Found) -> None:
+        data = run.text.encode("utf-8", "replace")
+        spots = iter(found.spots)
+        for row in found.rows:
+            start = len(data[: row.start].decode("utf-8", "ignore"))
+            end = len(data[: row.end].decode("utf-8", "ignore"))
+            parts = list(run.parts(start, end))
+            mask = next(spots).mask if row.fate == "mask" else ""
+            if len(parts) < 2:  # noqa: PLR2004 - in one piece it was found with the line
+                continue
+            place = Place(name, parts[0].line)
+            path, begin, stop = parts[0].path, parts[0].start, parts[0].end
+            self.findings.rows.append(row._replace(place=place, path=path, start=begin, end=stop))
+            if row.fate == "mask":
+                self.marks.take(name, parts, mask)
+        for value, kind in found.values.items():
+            self.findings.values.setdefault(value, kind)
+
+
+_OPENS: Final = frozenset({b"{", b"[", b'"'})
+
+
+class _Batch:
+    """Events and texts on their way to a thread.
+
+    Attributes:
+        size: Their bytes.
+    """
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._events: list[_Event | _Text] = []
+        self._text = _Gathering()
+
+    def add(self, event: _Event | None, number: int, raw: bytes) -> None:
+        """Take an event, or a line that is none."""
+        if event is None:
+            self._put(self._text.add(number, raw))
+            return
+        self._put(self._text.flush())
+        self._put(event)
+
+    def _put(self, each: _Event | _Text | None) -> None:
+        if each is not None:
+            self._events.append(each)
+            self.size += len(each.raw)
+
+    def taken(self, *, end: bool = False) -> list[_Event | _Text]:
+        """Return what was gathered, and begin anew; at the *end* with the text that is open."""
+        if end:
+            self._put(self._text.flush())
+        events, self._events, self.size = self._events, [], 0
+        return events
+
+
+class _Gathering:
+    """Lines that are no JSON, gathered so that what stands on several of them is seen whole."""
+
+    def __init__(self) -> None:
+        self._lines: list[bytes] = []
+        self._first = 0
+        self._size = 0
+        self._skip = 0
+
+    def add(self, number: int, raw: bytes) -> _Text | None:
+        """Take a line; return a text that is long enough to be looked at."""
+        if not self._lines:
+            self._first = number
+        self._lines.append(raw)
+        self._size += len(raw) + 1
+        if self._size < TEXT_BYTES + self._skip:
+            return None
+        text = _Text(self._first, b"\n".join(self._lines), self._skip)
+        self._keep_end()
+        return text
+
+    def _keep_end(self) -> None:
+        size = count = 0
+        while count < len(self._lines) - 1 and size + len(self._lines[-1 - count]) < TEXT_OVERLAP:
+            size += len(self._lines[-1 - count]) + 1
+            count += 1
+        self._first += len(self._lines) - count
+        self._lines = self._lines[len(self._lines) - count :]
+        self._size = self._skip = size
+
+    def flush(self) -> _Text | None:
+        """Return what is left; None: nothing, or blank lines only."""
+        lines, self._lines = self._lines, []
+        skip, self._skip, self._size = self._skip, 0, 0
+        if len(lines) == 0 or not any(map(bytes.strip, lines)):
+            return None
+        text = b"\n".join(lines)
+        return _Text(self._first, text, skip) if len(text) > skip else None
+
+
+def _by_line(text: _Text, found: Found) -> Iterator[tuple[bytes, Found]]:
+    """Part what was found in a text among its lines, since these are masked one by one."""
+    starts = [0]
+    lines = text.raw.split(b"\n")
+    for line in lines:
+        starts.append(starts[-1] + len(line) + 1)
+    spots = iter(found.spots)
+    by_line: dict[int, Found] = {}
+    for row in found.rows:
+        spot = next(spots) if row.fate == "mask" else None
+        first = True
+        for index, line in enumerate(lines):
+            begin, stop = max(row.start, starts[index]), min(row.end, starts[index] + len(line))
+            if begin >= stop:
+                continue
+            own = by_line.setdefault(index, Found.none())
+            start, end = begin - starts[index], stop - starts[index]
+            if first and row.end > text.skip:
+                place = row.place._replace(line=text.line + index)
+                own.rows.append(row._replace(place=place, start=start, end=end))
+            if spot is not None:
+                own.spots.append(Spot(0, start, end, spot.mask if first else ""))
+                own.probes.append(line[start:end].decode("utf-8", "replace"))
+            first = False
+    for index, own in sorted(by_line.items()):
+        yield event_key(lines[index]), own
+    yield b"", found._replace(rows=[], spots=[], probes=[])
+
+
+def _stamp(raw: bytes) -> tuple[int, int] | None:
+    try:
+        record = loads(raw)
+    except ValueError:
+        return None
+    if not isinstance(record, dict):
+        return None
+    seq, n = record.get("seq"), record.get("n")
+    return (seq, n) if isinstance(seq, int) and isinstance(n, int) else None

@@ -1,0 +1,94 @@
+"""What was found, where, and what is to become of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from agentmem_cli.operations.secrets.spans import Confidence
+    from agentmem_cli.session.tokens import Path
+
+Fate = Literal["mask", "structural", "name", "bytes", "allowed", "unsure"]
+"""``mask``: it is masked. ``structural``: an id, a time, a signature: told, not changed.
+``name``: the name of a file or session. ``bytes``: in bytes that are no text. ``allowed``:
+the user keeps it. ``unsure``: not masked unless ``--aggressive``."""
+
+
+class Place(NamedTuple):
+    """Where an event stands."""
+
+    name: str
+    """A file: ``logs/main.jsonl``, ``files/meta.json``, or the path of one outside a session."""
+    line: int = 0
+    """Counted from 1; 0: the file as a whole, or its name."""
+    stamp: tuple[int, int] | None = None
+    """``seq`` and ``n``, of a record."""
+
+
+class Finding(NamedTuple):
+    """A secret in one string."""
+
+    place: Place
+    path: Path
+    """Keys and indices to the string; empty in a text."""
+    is_key: bool
+    start: int
+    """Characters of that string; bytes, in a text."""
+    end: int
+    kind: str
+    confidence: Confidence
+    rule: str
+    value: str
+    """The secret itself. It never goes to a screen, a log or a file."""
+    fate: Fate
+
+
+class Unread(NamedTuple):
+    """What could not be looked into, and why."""
+
+    place: Place
+    why: str
+
+
+class Findings:
+    """All that a look has found.
+
+    Attributes:
+        rows: Every finding, by place.
+        unread: What could not be looked into.
+        values: What is masked wherever it stands: the value, and its kind.
+        opaque: Encrypted contents, which nobody here can look into. They are told.
+        events: Records, documents and texts that were looked at.
+        size: Bytes that were looked at.
+    """
+
+    def __init__(self) -> None:
+        self.rows: list[Finding] = []
+        self.unread: list[Unread] = []
+        self.values: dict[str, str] = {}
+        self.opaque = 0
+        self.events = 0
+        self.size = 0
+
+    def counts(self) -> dict[str, int]:
+        """Return how many of each kind are to be masked."""
+        return dict(sorted(Counter(row.kind for row in self.rows if row.fate == "mask").items()))
+
+    def to_mask(self) -> list[Finding]:
+        """Return what is to be masked."""
+        return [row for row in self.rows if row.fate == "mask"]
+
+    def left(self) -> list[Finding]:
+        """Return what stays though it is sure: in structure, names, bytes that are no text."""
+        return [row for row in self.rows if row.fate in {"structural", "name", "bytes"}]
+
+    def add(self, other: Findings) -> None:
+        """Take up what *other* found."""
+        self.rows += other.rows
+        self.unread += other.unread
+        for value, kind in other.values.items():
+            self.values.setdefault(value, kind)
+        self.opaque += other.opaque
+        self.events += other.events
+        self.size += other.size

@@ -1,0 +1,255 @@
+"""Known values, searched for wherever they stand and however they are written.
+
+A value is looked for as it is, as JSON writes it (in up to three layers),
+percent-encoded, and in base64 and base64url at any of the three places where
+its bytes can begin in a group. A search has two steps. Raw bytes are searched
+for *probes*: of each written form, the longest run of characters that JSON
+writes in one way. Where a probe is, or where JSON writes a plain character by
+its number, the form may stand; there, what the strings say is searched for the
+whole forms. So nothing is decoded where no value can be.
+
+This module alone imports the automaton, ``ahocorasick_rs``.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import quote, quote_plus
+
+import ahocorasick_rs
+
+from agentmem_cli.session.tokens import encode_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+JSON_LAYERS: Final = 3
+"""How often a value is escaped when it is searched for within one string."""
+
+PROBE_MIN: Final = 4
+"""Characters of a probe that is telling enough; a shorter one stands nearly everywhere."""
+
+PROBE_MAX: Final = 12
+"""Characters of a probe; more tell no more, and make the automaton large."""
+
+DFA_BYTES_MAX: Final = 100_000
+"""Bytes of patterns up to which the fastest automaton is built: 0.2 s and 50 MB at most."""
+
+_RUN: Final = re.compile(rb'[^\x00-\x1f"\\/\x7f-\xff]+')
+"""What JSON writes as it is, or by its number."""
+
+_NUMBERED: Final = tuple(rb"\u00%d" % tens for tens in range(2, 8))
+"""How a plain character begins that is written by its number."""
+
+_BASE64: Final = re.compile(rb"[A-Za-z0-9+/_-]*={0,2}")
+_BASE64_BEFORE: Final = re.compile(rb"[A-Za-z0-9+/_-]*\Z")
+_NEAR: Final = 1 << 16
+"""Bytes of base64 on either side that are taken to be of one piece with what was found."""
+
+_CUTS: Final = ((0, 0), (2, 0), (3, 0))
+"""Base64 characters that depend on the bytes before, when those are 0, 1 or 2 in the group."""
+
+
+class Hit(NamedTuple):
+    """A value that was found."""
+
+    start: int
+    end: int
+    value: int
+    """Its place among the values searched for."""
+
+
+class Literals:
+    """A set of values, made once, used by any number of threads.
+
+    Args:
+        values: What is searched for, none of them empty.
+        weak: What is not searched for by itself, yet makes a line worth a look.
+    """
+
+    def __init__(self, values: Sequence[str], weak: Iterable[str] = ()) -> None:
+        forms: dict[bytes, tuple[int, bool]] = {}
+        probes: set[bytes] = set()
+        for index, value in enumerate(values):
+            for form, is_base64 in forms_of(value):
+                forms.setdefault(form, (index, is_base64))
+                probes.update(probes_of(form))
+        for value in weak:
+            probes.update(probes_of(value.encode("utf-8", "replace")))
+        self.size = len(values)
+        self._forms = list(forms.values())
+        self._exact = automaton(list(forms), overlapping=True) if forms else None
+        self._probe = (
+            automaton(_shortest({*probes, *_NUMBERED}), overlapping=False) if probes else None
+        )
+
+    def candidates(self, data: bytes) -> list[int]:
+        """Return offsets in *data*, rising, with at least one on each line where a value may be."""
+        if self._probe is None:
+            return []
+        return [start for _, start, _ in self._probe.find_matches_as_indexes(data)]
+
+    def find(self, text: bytes) -> list[Hit]:
+        """Return where in *text*, which is decoded, values stand; none overlaps another.
+
+        What is in base64 is found with all the base64 around it.
+        """
+        if self._exact is None:
+            return []
+        hits = []
+        for pattern, start, end in self._exact.find_matches_as_indexes(text, overlapping=True):
+            value, is_base64 = self._forms[pattern]
+            hits.append(Hit(*(_around(text, start, end) if is_base64 else (start, end)), value))
+        return hits if len(hits) < 2 else _apart(hits)  # noqa: PLR2004 - two may overlap
+
+
+def automaton(patterns: list[bytes], *, overlapping: bool) -> ahocorasick_rs.BytesAhoCorasick:
+    """Build what searches for *patterns* at once; the first to end is found, or all."""
+    small = sum(map(len, patterns)) <= DFA_BYTES_MAX
+    kind = ahocorasick_rs.Implementation
+    return ahocorasick_rs.BytesAhoCorasick(
+        patterns,
+        ahocorasick_rs.MatchKind.Standard,
+        kind.DFA if small and not overlapping else kind.ContiguousNFA,
+    )
+
+
+def forms_of(value: str) -> Iterator[tuple[bytes, bool]]:
+    """Yield the ways in which *value* is written, each with whether it is in base64."""
+    plain = value.encode("utf-8", "replace")
+    yield plain, False
+    for escaped in _escaped(value):
+        yield escaped, False
+    for encoded in _percent(value):
+        yield encoded, False
+    for encoded in _base64(plain):
+        yield encoded, True
+
+
+def _escaped(value: str) -> Iterator[bytes]:
+    plain, ascii_only = value, value
+    for _ in range(JSON_LAYERS):
+        plain = encode_text(plain).decode()
+        ascii_only = _ascii(encode_text(ascii_only).decode())
+        if plain == ascii_only == value:
+            return
+        yield plain.encode()
+        yield ascii_only.encode()
+        if "/" in plain:
+            yield plain.replace("/", "\\/").encode()
+
+
+def _ascii(text: str) -> str:
+    if text.isascii():
+        return text
+    return "".join(each if each.isascii() else _numbered(each) for each in text)
+
+
+def _numbered(character: str) -> str:
+    pair = character.encode("utf-16-be", "surrogatepass")
+    return "".join(rf"\u{pair[at]:02x}{pair[at + 1]:02x}" for at in range(0, len(pair), 2))
+
+
+def _percent(value: str) -> Iterator[bytes]:
+    safe = value.encode("utf-8", "replace").decode()
+    for kept in ("", "/", "!'()*", ";,/?:@&=+$#!'()*"):
+        encoded = quote(safe, safe=kept)
+        yield encoded.encode()
+        yield _LOWER.sub(lambda found: found[0].lower(), encoded).encode()
+    yield quote_plus(safe).encode()
+
+
+_LOWER: Final = re.compile("%[0-9A-F]{2}")
+
+
+def _base64(plain: bytes) -> Iterator[bytes]:
+    for before, (cut, _) in enumerate(_CUTS):
+        whole = b64encode(b"\0" * before + plain)
+        # The last group is whole only if the bytes fill it.
+        over = (before + len(plain)) % 3
+        end = len(whole) - (0 if over == 0 else 3 if over == 2 - 1 else 2)
+        core = whole[cut:end]
+        if len(core) >= BASE64_MIN:
+            yield core
+            if core.translate(None, b"+/") != core:
+                yield core.translate(_URL)
+
+
+BASE64_MIN: Final = 8
+"""Base64 characters of a form that is searched for; fewer stand in any long base64."""
+
+_URL: Final = bytes.maketrans(b"+/", b"-_")
+
+
+def probes_of(form: bytes) -> list[bytes]:
+    """Return bytes of which some stand raw wherever *form* stands in a JSON string.
+
+    Not where JSON writes plain characters by their numbers; `Literals.candidates` has those.
+    """
+    runs = _RUN.findall(form)
+    best = max(runs, key=len, default=b"")
+    if len(best) >= PROBE_MIN:
+        # Why the middle: values of one kind begin alike.
+        spare = max(0, len(best) - PROBE_MAX) // 2
+        return [best[spare : spare + PROBE_MAX]]
+    text = form.decode("utf-8", "replace")
+    odd = next((each for each in text if not each.isascii()), None)
+    if odd is None:
+        return [best] if best else [b"\\"]
+    found = [odd.encode(), *_cases(_numbered(odd)[2:6])]
+    return [*found, best] if best else found
+
+
+def _cases(digits: str) -> list[bytes]:
+    """Return a character's number with its letters small and great, in every mixture."""
+    made = [r"\u"]
+    for digit in digits:
+        made = [each + one for each in made for one in {digit.lower(), digit.upper()}]
+    return [each.encode() for each in made]
+
+
+def _shortest(probes: set[bytes]) -> list[bytes]:
+    """Leave out probes that have another one in them: where they are, that one is."""
+    kept: set[bytes] = set()
+    lengths: set[int] = set()
+    for probe in sorted(probes, key=len):
+        inner = (
+            probe[at : at + size]
+            for size in lengths
+            if size < len(probe)
+            for at in range(len(probe) - size + 1)
+        )
+        if len(lengths) > _LENGTHS_MAX or not any(piece in kept for piece in inner):
+            kept.add(probe)
+            lengths.add(len(probe))
+    return sorted(kept)
+
+
+_LENGTHS_MAX: Final = 64
+
+
+def _around(text: bytes, start: int, end: int) -> tuple[int, int]:
+    before = _BASE64_BEFORE.search(text, max(0, start - _NEAR), start)
+    after = _BASE64.match(text, end, min(len(text), end + _NEAR))
+    assert before is not None
+    assert after is not None
+    return before.start(), after.end()
+
+
+def _apart(hits: list[Hit]) -> list[Hit]:
+    """Join what overlaps; the widest gives the value."""
+    hits.sort()
+    joined = [hits[0]]
+    widest = hits[0].end - hits[0].start
+    for each in hits[1:]:
+        last = joined[-1]
+        if each.start >= last.end:
+            joined.append(each)
+            widest = each.end - each.start
+            continue
+        wider = each.end - each.start > widest
+        widest = max(widest, each.end - each.start)
+        joined[-1] = Hit(last.start, max(last.end, each.end), each.value if wider else last.value)
+    return joined

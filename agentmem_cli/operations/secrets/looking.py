@@ -1,0 +1,297 @@
+"""One event looked at: what in it is a secret, where, and what is to become of it."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from agentmem_cli.operations.secrets.encoded import decoded
+from agentmem_cli.operations.secrets.events import Document, event_of
+from agentmem_cli.operations.secrets.findings import Finding, Findings, Unread
+from agentmem_cli.operations.secrets.given import LITERAL, PATTERN, VARIABLE, Given
+from agentmem_cli.operations.secrets.marks import Spot
+from agentmem_cli.operations.secrets.masks import FILL, MASK, Masks, blanked
+from agentmem_cli.operations.secrets.spans import Span, merged
+from agentmem_cli.operations.secrets.words import is_shaped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Protocol
+
+    from agentmem_cli.operations.secrets.events import Leaf
+    from agentmem_cli.operations.secrets.findings import Fate, Place
+    from agentmem_cli.operations.secrets.plain import Plain
+    from agentmem_cli.operations.secrets.spans import Spans
+
+    class Scans(Protocol):
+        """What finds secrets in bytes: `engine.Detector`."""
+
+        def scan(self, data: bytes) -> Spans:
+            """Return them in their order."""
+            ...
+
+
+ROUNDS_MAX: Final = 40
+"""Looks at one event with too many findings for one; what is left then is told as unread."""
+
+PIECE_MIN: Final = 8
+"""Characters of what is left of a finding around a mask in it, for it to count."""
+
+_OWN: Final = frozenset({LITERAL, PATTERN, VARIABLE})
+_PEM_LINE: Final = re.compile(r"[A-Za-z0-9+/=]{40,}")
+
+
+class Looking(NamedTuple):
+    """What is looked for, and how."""
+
+    detector: Scans | None
+    """None: only what the user named."""
+    masks: Masks
+    given: Given = Given()
+    aggressive: bool = False
+    """Mask what is not sure, too."""
+    kinds: frozenset[str] | None = None
+    """Only these kinds."""
+    threads: int = 2
+
+
+class Found(NamedTuple):
+    """What one event holds."""
+
+    rows: list[Finding]
+    spots: list[Spot]
+    """What is to be masked in it."""
+    unread: list[Unread]
+    values: dict[str, str]
+    """What is to be masked wherever it stands, and its kind."""
+    probes: list[str]
+    """Texts of which one is in every line that has a spot whose value is none of ``values``."""
+
+    @classmethod
+    def none(cls) -> Found:
+        """Return one that holds nothing yet."""
+        return cls([], [], [], {}, [])
+
+
+class Eye:
+    """Looks at events; one for a run, used by any number of threads."""
+
+    def __init__(self, looking: Looking) -> None:
+        self.looking = looking
+        self._masks = looking.masks
+        self._scan = looking.detector.scan if looking.detector is not None else None
+        self._patterns = [*looking.given.patterns, *map(_beside, looking.given.beside)]
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether there is nothing to look for but literals."""
+        return self._scan is None and not self._patterns
+
+    def sees(self, text: bytes) -> bool:
+        """Is there anything in a text of `events.text_of_json`?"""
+        if self._scan is not None:
+            spans = self._scan(blanked(text))
+            if spans:
+                return True
+        if self._patterns:
+            said = text.decode("utf-8", "replace")
+            return any(pattern.search(said) is not None for pattern in self._patterns)
+        return False
+
+    def look(self, raw: bytes, place: Place, *, is_record: bool = False) -> Found:
+        """Look at one event, at every string of it."""
+        event = event_of(raw, is_record=is_record)
+        if isinstance(event, Document):
+            return self._document(event, place)
+        return self.plain(event, place)
+
+    def plain(self, event: Plain, place: Place) -> Found:
+        """Look at a text; offsets are bytes of it."""
+        found = Found.none()
+        taken: list[tuple[int, int]] = []
+        for layer, text in enumerate(event.texts()):
+            for span in self._spans(text, place, found):
+                start, end = event.place(layer, span.start, span.end)
+                if layer and any(start < other[1] and end > other[0] for other in taken):
+                    continue
+                value = text[span.start : span.end].decode("utf-8", "replace")
+                row = Finding(
+                    place, (), is_key=False, start=start, end=end, kind=span.kind,
+                    confidence=span.confidence, rule=span.rule, value=value, fate="mask",
+                )  # fmt: skip
+                self._take(found, span, row, 0)
+                taken.append((start, end))
+        return found
+
+    def _document(self, event: Document, place: Place) -> Found:
+        found = Found.none()
+        text, starts = event.text()
+        for span in self._spans(text, place, found):
+            parts = list(_parts(event, starts, span))
+            for index, first, last in parts:
+                leaf = event.leaves[index]
+                fate: Fate = "mask"
+                if leaf.structure is not None:
+                    if len(parts) > 1 or not _is_told(leaf, first, last, span):
+                        continue
+                    fate = "structural"
+                row = Finding(
+                    place, leaf.path, leaf.token.is_key, first, last, *span[2:],
+                    leaf.text[first:last], fate,
+                )  # fmt: skip
+                self._take(found, span, row, index)
+        return found
+
+    def _take(self, found: Found, span: Span, row: Finding, leaf: int) -> None:
+        fate = row.fate
+        if self._masks.stays(row.value):
+            fate = "allowed"
+        elif span.confidence == "low" and not self.looking.aggressive:
+            fate = "unsure"
+        found.rows.append(row._replace(fate=fate))
+        if fate == "mask":
+            mask = self._masks.mask(row.value, row.kind)
+            found.spots.append(Spot(leaf, row.start, row.end, mask))
+            found.values.update(self._values_of(row))
+            if row.value not in found.values:
+                found.probes.append(row.value)
+
+    def _values_of(self, row: Finding) -> Iterator[tuple[str, str]]:
+        """Yield what is masked wherever it stands, since *row* was found."""
+        if is_shaped(row.value, row.kind):
+            yield row.value, row.kind
+        if "-----BEGIN" in row.value:
+            for line in _PEM_LINE.findall(row.value):
+                if not line.startswith(_PEM_SAME):
+                    yield line, row.kind
+        inner = decoded(row.value.encode("utf-8", "replace"))
+        if inner is not None and self._scan is not None and inner.isascii():
+            for span in self._scan(inner):
+                value = inner[span.start : span.end].decode()
+                if span.confidence != "low" and is_shaped(value, span.kind):
+                    yield value, span.kind
+
+    def _spans(self, text: bytes, place: Place, found: Found) -> Iterable[Span]:
+        """Return the spans in *text*; where they are too many for one look, of several."""
+        blank = blanked(text)
+        spans = merged([*self._detected(blank, place, found), *self._matched(text)])
+        kinds = self.looking.kinds
+        for span in spans:
+            if kinds is not None and span.kind not in kinds and span.rule not in _OWN:
+                continue
+            yield from _without_masks(text, span)
+
+    def _detected(self, blank: bytes, place: Place, found: Found) -> list[Span]:
+        if self._scan is None:
+            return []
+        every: list[Span] = []
+        for _ in range(ROUNDS_MAX):
+            spans = self._scan(blank)
+            every += spans
+            if not spans.capped:
+                return every
+            if not spans:
+                break
+            blank = _filled(blank, spans)
+        left = self._scan(blank).capped
+        found.unread.append(Unread(place, f"too many findings: some {left} were not judged"))
+        return every
+
+    def _matched(self, text: bytes) -> list[Span]:
+        if not self._patterns:
+            return []
+        said = text.decode("utf-8", "replace")
+        spans: list[Span] = []
+        for pattern in self._patterns:
+            kind = VARIABLE if "variable" in pattern.groupindex else PATTERN
+            group = "secret" if "secret" in pattern.groupindex else 0
+            for match in pattern.finditer(said):
+                first, last = match.span(group)
+                if first < last:
+                    start = len(said[:first].encode("utf-8", "replace"))
+                    size = len(said[first:last].encode("utf-8", "replace"))
+                    spans.append(Span(start, start + size, kind, "high", kind))
+        return spans
+
+
+_PEM_SAME: Final = "b3BlbnNzaC1rZXktdjE"
+"""How the first line of every OpenSSH key begins, which tells nothing of it."""
+
+
+def _is_told(leaf: Leaf, start: int, end: int, span: Span) -> bool:
+    """Is a finding in a string that is part of the form worth telling?
+
+    In long encrypted contents nearly every vendor's form turns up by chance, so
+    there it must be all that the string says.
+    """
+    if span.rule in _OWN:
+        return True
+    if leaf.structure in {"encrypted", "signature"} and (start > 0 or end < len(leaf.text)):
+        return False
+    return span.confidence == "high"
+
+
+def _beside(pair: tuple[str, str]) -> re.Pattern[str]:
+    name, value = pair
+    return re.compile(
+        rf"(?P<variable>{re.escape(name)})[\"']?\s{{0,4}}[=:\n]\s{{0,4}}[\"']?"
+        rf"(?P<secret>{re.escape(value)})(?!\w)"
+    )
+
+
+def _filled(data: bytes, spans: Iterable[Span]) -> bytes:
+    made = bytearray(data)
+    for span in spans:
+        made[span.start : span.end] = FILL * (span.end - span.start)
+    return bytes(made)
+
+
+def _without_masks(text: bytes, span: Span) -> Iterator[Span]:
+    """Yield the parts of *span* that are no mask and long enough to be something."""
+    near = max(0, span.start - _MASK_BYTES_MAX)
+    far = min(len(text), span.end + _MASK_BYTES_MAX)
+    if text.find(b"[REDACTED:", near, far) < 0:
+        yield span
+        return
+    masks = [each.span() for each in MASK.finditer(text, near, far)]
+    yield from _cut(span, [each for each in masks if each[0] < span.end and each[1] > span.start])
+
+
+_MASK_BYTES_MAX: Final = 96
+"""Bytes of the longest mask, and some."""
+
+
+def _cut(span: Span, masks: list[tuple[int, int]]) -> Iterator[Span]:
+    if not masks:
+        yield span
+        return
+    at = span.start
+    for start, end in [*masks, (span.end, span.end)]:
+        if start - at >= PIECE_MIN:
+            yield span._replace(start=at, end=start)
+        at = max(at, end)
+
+
+def _parts(event: Document, starts: list[int], span: Span) -> Iterator[tuple[int, int, int]]:
+    """Yield the strings that *span* covers: each leaf, and its characters from one to another."""
+    index = max(0, bisect_right(starts, span.start) - 1)
+    while index < len(starts) and starts[index] < span.end:
+        leaf = event.leaves[index]
+        data = leaf.text.encode("utf-8", "replace")
+        first = max(0, span.start - starts[index])
+        last = min(len(data), span.end - starts[index])
+        if first < last:
+            before = len(data[:first].decode("utf-8", "ignore"))
+            inside = len(data[:last].decode("utf-8", "ignore"))
+            if before < inside:
+                yield index, before, inside
+        index += 1
+
+
+def gathered(findings: Findings, found: Found) -> None:
+    """Take up what one event holds."""
+    findings.rows += found.rows
+    findings.unread += found.unread
+    for value, kind in found.values.items():
+        findings.values.setdefault(value, kind)

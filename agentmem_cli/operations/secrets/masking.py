@@ -1,0 +1,199 @@
+"""What was found, taken out of the lines it stands in, wherever else it stands too."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from agentmem_cli.operations.secrets.deltas import MARKS, joined
+from agentmem_cli.operations.secrets.events import Document, event_of
+from agentmem_cli.operations.secrets.findings import Finding, Place
+from agentmem_cli.operations.secrets.given import LITERAL
+from agentmem_cli.operations.secrets.literals import Hit, Literals
+from agentmem_cli.operations.secrets.marks import Spot, event_key
+from agentmem_cli.operations.secrets.masks import MASK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from agentmem_cli.operations.secrets.findings import Fate, Findings
+    from agentmem_cli.operations.secrets.looking import Looking
+    from agentmem_cli.operations.secrets.marks import Marks
+    from agentmem_cli.operations.secrets.plain import Plain
+    from agentmem_cli.session.tokens import Path
+
+
+class Masker:
+    """Masks lines, documents and texts; one for a run, used by one thread at a time.
+
+    Attributes:
+        kinds: How many masks of each kind were put in.
+        lines: Lines (documents, texts) that changed.
+        strings: Strings in them that changed.
+        signatures: Signatures that went, since the text they vouched for was changed.
+        left: Values that stay where they are, since they are part of the form there.
+    """
+
+    def __init__(self, findings: Findings, marks: Marks, looking: Looking) -> None:
+        self._marks = marks
+        self._values = [
+            value for value in findings.values if value and not looking.masks.stays(value)
+        ]
+        self._kinds = [findings.values[value] for value in self._values]
+        self._masks = looking.masks
+        self.literals = Literals(self._values, [*marks.probes, *_marks_of(marks)])
+        self.kinds: Counter[str] = Counter()
+        self.lines = 0
+        self.strings = 0
+        self.signatures = 0
+        self.left: list[Finding] = []
+
+    def hits(self, block: bytes) -> list[int]:
+        """Return offsets of *block*, with at least one on each line that `line` may change."""
+        return self.literals.candidates(block)
+
+    def line(self, name: str, number: int, raw: bytes, *, is_record: bool = False) -> bytes:
+        """Return what is to stand for one event; *raw* itself where nothing is to change.
+
+        Args:
+            name: The source.
+            number: The line, from 1; 0 where the event is the whole source.
+            raw: It, without its end.
+            is_record: Whether it is a record of a session's log.
+        """
+        spots = self._marks.spots.get(event_key(raw), []) if self._marks.spots else []
+        parts = self._marks.lines.get((name, number), ()) if self._marks.lines else ()
+        event = event_of(raw, is_record=is_record)
+        place = Place(name, number)
+        if isinstance(event, Document):
+            wanted = self._in_document(event, place, spots)
+            wanted += [
+                Spot(index, start, end, mask)
+                for path, start, end, mask in parts
+                for index, leaf in enumerate(event.leaves)
+                if leaf.path == path and not leaf.token.is_key
+            ]
+        else:
+            wanted = self._in_text(event, spots)
+        if not wanted:
+            return raw
+        return self._changed(event, wanted)
+
+    def _changed(self, event: Document | Plain, wanted: list[Spot]) -> bytes:
+        changes = _merged(wanted)
+        new = event.masked(changes, unsigned=self._unsigned)
+        self.lines += 1
+        self.strings += len(changes)
+        for spans in changes.values():
+            for _, _, mask in spans:
+                if mask:
+                    self.kinds[mask.split(":")[1].rstrip("]")] += 1
+        return new
+
+    def _unsigned(self) -> None:
+        self.signatures += 1
+
+    def _in_document(self, event: Document, place: Place, spots: list[Spot]) -> list[Spot]:
+        wanted = [spot for spot in spots if spot.leaf < len(event.leaves)]
+        for index, leaf in enumerate(event.leaves):
+            data = leaf.text.encode("utf-8", "replace")
+            for start, end, value in self._found(data):
+                first = len(data[:start].decode("utf-8", "ignore"))
+                last = len(data[:end].decode("utf-8", "ignore"))
+                if leaf.structure is None:
+                    mask = self._masks.mask(self._values[value], self._kinds[value])
+                    wanted.append(Spot(index, first, last, mask))
+                else:
+                    hit = Hit(first, last, value)
+                    row = self._row(place, leaf.path, hit, "structural", is_key=leaf.token.is_key)
+                    self.left.append(row)
+        return wanted
+
+    def _in_text(self, event: Plain, spots: list[Spot]) -> list[Spot]:
+        wanted = list(spots)
+        for layer, text in enumerate(event.texts()):
+            for start, end, value in self._found(text):
+                first, last = event.place(layer, start, end)
+                mask = self._masks.mask(self._values[value], self._kinds[value])
+                wanted.append(Spot(0, first, last, mask))
+        return wanted
+
+    def _found(self, text: bytes) -> list[Hit]:
+        hits = self.literals.find(text)
+        if not hits or b"[REDACTED:" not in text:
+            return hits
+        masks = [each.span() for each in MASK.finditer(text)]
+        return [
+            hit for hit in hits if all(hit.end <= start or hit.start >= end for start, end in masks)
+        ]
+
+    def remains(
+        self, name: str, number: int, raw: bytes, *, is_record: bool = False
+    ) -> list[Finding]:
+        """Return the values that are still in an event; ``structural`` where they are form."""
+        event = event_of(raw, is_record=is_record)
+        place = Place(name, number)
+        found: list[Finding] = []
+        if isinstance(event, Document):
+            for leaf in event.leaves:
+                fate: Fate = "mask" if leaf.structure is None else "structural"
+                data = leaf.text.encode("utf-8", "replace")
+                found += [
+                    self._row(place, leaf.path, hit, fate, is_key=leaf.token.is_key)
+                    for hit in self._found(data)
+                ]
+        else:
+            for text in event.texts():
+                found += [self._row(place, (), hit, "mask") for hit in self._found(text)]
+        return found
+
+    def _row(
+        self, place: Place, path: Path, hit: Hit, fate: Fate, *, is_key: bool = False
+    ) -> Finding:
+        start, end, value = hit
+        kind = self._kinds[value]
+        return Finding(
+            place, path, is_key, start, end, kind, "high", LITERAL, self._values[value], fate
+        )
+
+    def joined(self, name: str, lines: Iterable[tuple[int, bytes]]) -> list[Finding]:
+        """Look for the values in messages of *lines* that were streamed in pieces.
+
+        What is found is masked when these lines pass.
+        """
+        found: list[Finding] = []
+        for run in joined(lines):
+            data = run.text.encode("utf-8", "replace")
+            for hit in self._found(data):
+                first = len(data[: hit.start].decode("utf-8", "ignore"))
+                last = len(data[: hit.end].decode("utf-8", "ignore"))
+                parts = list(run.parts(first, last))
+                if len(parts) < 2:  # noqa: PLR2004 - in one piece it is found with the line
+                    continue
+                found.append(self._row(Place(name, parts[0].line), parts[0].path, hit, "mask"))
+                mask = self._masks.mask(self._values[hit.value], self._kinds[hit.value])
+                self._marks.take(name, parts, mask)
+        return found
+
+
+def _marks_of(marks: Marks) -> Iterable[str]:
+    return [mark.decode() for mark in MARKS] if marks.streamed else []
+
+
+def _merged(wanted: list[Spot]) -> dict[int, list[tuple[int, int, str]]]:
+    """Return the changes of each string: what overlaps is one, with the mask of the widest."""
+    changes: dict[int, list[tuple[int, int, str]]] = {}
+    widest: dict[int, int] = {}
+    for leaf, start, end, mask in sorted(
+        wanted, key=lambda spot: (spot.leaf, spot.start, -spot.end)
+    ):
+        spans = changes.setdefault(leaf, [])
+        if not spans or start >= spans[-1][1]:
+            spans.append((start, end, mask))
+            widest[leaf] = end - start
+            continue
+        first, last, name = spans[-1]
+        if end - start > widest[leaf]:
+            name, widest[leaf] = mask, end - start
+        spans[-1] = (first, max(last, end), name)
+    return changes
