@@ -70,26 +70,24 @@ class Detector:
             return Spans()
         found: list[Span] = []
         for match in matches[:FINDINGS_MAX]:
-            span = self._judge(data, match, depth)
-            if span is not None:
-                found.append(span)
+            found.extend(self._judge(data, match, depth))
         for finder in self._private:
             found.extend(finder(data))
         spans = merged(found)
         spans.capped = max(0, len(matches) - FINDINGS_MAX)
         return spans
 
-    def _judge(self, data: bytes, match: Finding, depth: int) -> Span | None:
+    def _judge(self, data: bytes, match: Finding, depth: int) -> list[Span]:
         place = match.location
         start, end = place["start_offset"], place["end_offset"]
         if not match.is_base64_encoded:
-            return judge(data, start, end, match.rule_id)
+            return judge(data, start, end, match.rule_id, visible=match.visible)
         # The offsets are those of the whole encoded text, so its inside is looked at anew.
         plain = decoded(data[start:end]) if depth < DEPTH_MAX else None
         if plain is None:
-            return None
+            return []
         sure = [each for each in self._look(plain, depth + 1) if each.confidence != "low"]
         if not sure:
-            return None
+            return []
         best = max(sure, key=lambda each: RANK[each.confidence])
-        return Span(start, end, best.kind, best.confidence, best.rule)
+        return [Span(start, end, best.kind, best.confidence, best.rule)]

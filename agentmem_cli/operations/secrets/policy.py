@@ -1,13 +1,124 @@
-"""Which matches of the engine are secrets, and where exactly they stand."""
+"""Which matches of the engine are secrets, and where exactly they stand.
+
+A rule says where to look; here is decided what is there. Nothing is taken for a
+secret by its entropy alone: a value counts because of the vendor's mark that it
+bears or of the place that it stands in, and entropy only takes values out.
+"""
 
 from __future__ import annotations
 
-from agentmem_cli.operations.secrets import kinds
+import re
+from typing import TYPE_CHECKING, Final
+
+from agentmem_cli.operations.secrets import kinds, pem, places
+from agentmem_cli.operations.secrets.assigned import assigned_password, assigned_secret
+from agentmem_cli.operations.secrets.extents import trimmed
+from agentmem_cli.operations.secrets.plausible import is_example
 from agentmem_cli.operations.secrets.spans import Span
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-def judge(data: bytes, start: int, end: int, rule: str) -> Span | None:
-    """Return the secret that *rule* matched at ``data[start:end]``; None: it is none."""
-    if kinds.is_helper(rule) or not data[start:end]:
-        return None
-    return Span(start, end, kinds.kind_of(rule), kinds.confidence_of(rule), rule)
+    from agentmem_cli.operations.secrets.spans import Confidence
+
+    Found = list[tuple[int, int, Confidence | None]]
+    Judge = Callable[[bytes, int, int], Found]
+
+_EXAMPLE_KEY: Final = re.compile(rb"(?i)example$|^[a-z-_]{0,12}(.)\1{7,}$")
+
+
+def judge(data: bytes, start: int, end: int, rule: str, *, visible: bool = True) -> list[Span]:
+    """Return the secrets that *rule* found at ``data[start:end]``: none, one, or several.
+
+    Args:
+        data: The text that was searched.
+        start: Where the match begins, in bytes.
+        end: Where it ends.
+        rule: The rule's id.
+        visible: False where the catalogue hides the rule, as one that helps others.
+    """
+    kind, confidence = kinds.kind_of(rule), kinds.confidence_of(rule)
+    if not visible and kinds.is_helper(rule):
+        confidence = "low"
+    own = _JUDGES.get(kinds.bare(rule))
+    if own is not None:
+        found = own(data, start, end)
+        return [
+            Span(first, last, kind, confidence if sure is None else sure, rule)
+            for first, last, sure in found
+            if last > first
+        ]
+    if rule.startswith("agentmem."):
+        end = trimmed(data, start, end, b".")
+        if _is_within(data, start, end):
+            return []
+    if _EXAMPLE_KEY.search(data[start:end]) or is_example(
+        data[start:end].decode("utf-8", "replace")
+    ):
+        return []
+    return [Span(start, end, kind, confidence, rule)]
+
+
+def _is_within(data: bytes, start: int, end: int) -> bool:
+    """Is the match a piece of a longer text in base64, in which every mark occurs by chance?"""
+    if data[start - 1 : start] in _EDGES:
+        before = _RUN_BEFORE.search(data, max(0, start - _RUN_BYTES), start)
+        if before is not None and before.end() - before.start() >= _RUN_BYTES:
+            return True
+    after = _RUN.match(data, end, end + _RUN_BYTES)
+    return after is not None and after.end() - end >= _RUN_BYTES
+
+
+_RUN_BYTES: Final = 24
+_EDGES: Final = frozenset({b"_", b"-", b"+", b"/", b"="})
+_RUN: Final = re.compile(rb"[A-Za-z0-9+/_-]+={0,2}")
+_RUN_BEFORE: Final = re.compile(rb"[A-Za-z0-9+/_-]+$")
+
+
+def _private_key(data: bytes, start: int, end: int) -> Found:
+    close = data.find(b"-----", start + 11, end)
+    last = pem.whole_key(data, start, close + 5 if close >= 0 else end)
+    return [] if last is None else [(start, last, None)]
+
+
+def _private_key_end(data: bytes, start: int, end: int) -> Found:
+    first = pem.cut_key(data, start)
+    return [] if first is None else [(first, end, None)]
+
+
+_JUDGES: Final[dict[str, Judge]] = {
+    "private-key": _private_key,
+    "private-key-end": _private_key_end,
+    "secret": assigned_secret,
+    "password": assigned_password,
+    "url-password": places.url_password,
+    "generic-credential-uri": places.url_password,
+    "mongodb-connection-string": places.connection,
+    "url-user": places.url_user,
+    "authorization": places.authorization,
+    "bearer-token": places.bearer,
+    "basic-credentials": places.basic,
+    "curl-auth-header": places.bearer,
+    "curl-auth-user": places.user_and_password,
+    "curl-user": places.user_and_password,
+    "cookie": places.cookies,
+    "query-secret": places.query,
+    "netrc": places.told_password,
+    "pgpass": places.told_password,
+    "npm-auth": places.told_secret,
+    "docker-auth": places.told_secret,
+    "kube-key": places.encoded_key,
+    "putty-key": places.encoded_key,
+    "kubernetes-secret-yaml": places.member,
+    "sql-password": places.told_password,
+    "mysql-password": places.told_password,
+    "client-password": places.told_password,
+    "piped-password": places.told_password,
+    "option-secret": places.option,
+    "prose-password": places.prose_password,
+    "prose-credentials": places.prose_password,
+    "prose-secret": places.prose_secret,
+    "nuget-config-password": places.told_password,
+    "hashicorp-tf-password": places.told_password,
+}
+"""How the matches of rules are judged that find a place; of all others the match is the secret."""

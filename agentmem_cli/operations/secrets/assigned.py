@@ -1,0 +1,161 @@
+"""Secrets and passwords that are assigned to a name: in code, settings, data, tables of settings."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from agentmem_cli.operations.secrets.extents import Value, value_at
+from agentmem_cli.operations.secrets.plausible import (
+    is_code,
+    is_hex,
+    is_identifier,
+    is_nothing,
+    is_password,
+    is_random,
+    is_uuid,
+)
+from agentmem_cli.operations.secrets.words import is_wordy, likeness
+
+if TYPE_CHECKING:
+    from agentmem_cli.operations.secrets.spans import Confidence
+
+    Found = list[tuple[int, int, Confidence | None]]
+
+_NAME_BYTES: Final = 160
+_NAME: Final = re.compile(rb"[A-Za-z0-9_.$-]+")
+_SECRET_WORD: Final = re.compile(
+    r"(?i)secret|token|api[_. -]?key|apikey|passkey|key|credential|auth|bearer|pat|sas|dsn|jwt|licen"
+)
+_NO_SECRET: Final = re.compile(
+    r"(?i)public|publish|primary|foreign|partition|sort_?key|idempoten|dedup|cache|page|cursor|next|"
+    r"continuation|sync|resume|tokeniz|keyword|keyboard|monkey|hotkey|turkey|donkey|shortcut|"
+    r"(?:^|[_.-])key[_.-]?(?:id|name|path|file|size|type|code|press|down|up|hash|usage|vault|ring|len)|"
+    r"token[_.-]?(?:id|type|count|name|usage|limit|budget|url|uri|endpoint|path|file|expir|s_?used|hash)|"
+    r"secret[_.-]?(?:name|arn|ref|path|version|file|store|manager)|(?:name|path|file|url|uri|arn|"
+    r"version|fingerprint|digest|checksum|integrity|etag|uuid|sha\d*|md5|_at|_id|algorithm|alg|kid|"
+    r"prefix|format|regex|pattern|length|count|type|hash)$|author|authentic|tokens$|object_?key|"
+    r"trace|span_?key|row_?key|hash_?key|group_?key|index_?key|bucket|s3_?key|registry_?key|kms"
+)
+_NO_PASSWORD: Final = re.compile(
+    r"(?i)(?:field|label|hint|reset|prompt|regex|pattern|policy|min|max|length|len|error|message|msg|"
+    r"url|uri|path|file|filename|name|id|changed|expires?|expiry|strength|input|type|validator|"
+    r"placeholder|required|help|text|title|command|cmd|helper|manager|store|protected|less|"
+    r"attempts?|count|encoder|hasher|form|view|page|screen|link|route|button|icon|column|policy|"
+    r"prefix|suffix|ref|key_?name|secret_?name|var|variable|env|stdin|algorithm|through|fail|by|"
+    r"word_?list|dict|valid|visible|show|hide|toggle|match|check|confirm(?:ation)?_?label)$|"
+    r"bypass|compass|passing|passed|passive|passenger|passage|pass_?(?:count|rate|fail|through|by)|"
+    r"^(?:first|second|one|two|multi|single|render|final|next|last|each|all)_?pass$|trespass|surpass|"
+    r"no_?pass(?:word)?|without"
+)
+_UPPER: Final = re.compile(r"[A-Z][A-Z0-9]*(?:[_.-][A-Z0-9]+)*")
+_SPACED: Final = re.compile(rb"\s[=:]?=\s*(?:[bfru]{0,2}\\?[\"'`]{0,3})?$")
+_ARGUMENT: Final = re.compile(rb"[,(]\s*(?:\w+\s*:\s*)?$")
+
+
+def assigned_secret(data: bytes, start: int, end: int) -> Found:
+    """Judge the value that begins at *start* by the name that it is assigned to."""
+    name, operator = _name(data, start, _SECRET_WORD)
+    if not name or _NO_SECRET.search(name):
+        return []
+    place = value_at(data, start)
+    value = _text(data, place)
+    if not is_random(value):
+        return []
+    if not operator.strip(b" \t\"'`\\"):
+        # A space alone parts name and value: a sentence may too.
+        if _WEAK_NAME.fullmatch(name) or not is_random(value, 20) or place.quoted:
+            return []
+    if (is_hex(value) or is_uuid(value)) and _WEAK_NAME.fullmatch(name):
+        return []
+    return [(place.start, place.end, None)]
+
+
+_WEAK_NAME: Final = re.compile(r"(?i)(?:key|auth|keys|_key|pat|dsn|sas|licen[cs]e)")
+
+
+def assigned_password(data: bytes, start: int, end: int) -> Found:
+    """Judge the value that begins at *start* by how it is written, and by what it is assigned to."""
+    name, operator = _name(data, start, _PASS_WORD)
+    if not name or _NO_PASSWORD.search(name):
+        return []
+    place = value_at(data, start)
+    value = _text(data, place)
+    if len(value) < 4 or is_nothing(value):
+        return []
+    fits = _quoted(value, name) if place.quoted else _bare(data, place, value, name, operator)
+    if fits is None:
+        return []
+    return [(place.start, place.end, fits)]
+
+
+_PASS_WORD: Final = re.compile(r"(?i)pass|pwd|pword|pw|contrase|mot[ _-]de")
+
+
+def _quoted(value: str, name: str) -> Confidence | None:
+    """Judge a password that stands in quotes."""
+    if " " in value:
+        return None if value.count(" ") > 5 or not _mixed(value) else "medium"
+    if value[:1] in "([{<^" or value.endswith((":", "?")) or (is_code(value) and not _mixed(value)):
+        return None
+    if value.isalpha() or (is_identifier(value) and not any(map(str.isdigit, value))):
+        return _word(value, name)
+    if is_wordy(value) and value == value.lower() and not any(map(str.isdigit, value)):
+        return "low"
+    return "medium" if is_password(value) or len(value) >= 8 else "low"
+
+
+def _bare(data: bytes, place: Value, value: str, name: str, operator: bytes) -> Confidence | None:
+    """Judge a password without quotes: in code such a value is a name or a call."""
+    if value[:1] in "([{<^|&=>" or is_code(value):
+        return None
+    shell = _UPPER.fullmatch(name) is not None and not _SPACED.search(operator)
+    if is_identifier(value):
+        if shell and not value.isupper():
+            return "medium"
+        if not any(map(str.isdigit, value)):
+            return None
+        follows = data[place.end : place.end + 1]
+        before = data[max(0, place.start - _NAME_BYTES) : place.start - len(operator)]
+        before = before.removesuffix(name.encode())
+        if follows in (b",", b")", b";") and _ARGUMENT.search(before):
+            return None
+        if _SPACED.search(operator) and is_wordy(value.rstrip("0123456789")):
+            return None
+        if is_wordy(value) and value == value.lower() and "_" in value:
+            return None
+        return "medium" if len(value) >= 6 else "low"
+    return "medium" if is_password(value) and not _is_list(value) else None
+
+
+def _word(value: str, name: str) -> Confidence | None:
+    if _UPPER.fullmatch(name):
+        return "medium"
+    if len(value) >= 8 and likeness(value) < 0.5:
+        return "medium"
+    return "low" if value == value.lower() and len(value) >= 6 else None
+
+
+def _mixed(value: str) -> bool:
+    return any(map(str.isdigit, value)) and any(
+        not each.isalnum() and each != " " for each in value
+    )
+
+
+def _is_list(value: str) -> bool:
+    return value.count(",") > 1 or value.count("|") > 1
+
+
+def _name(data: bytes, start: int, word: re.Pattern[str]) -> tuple[str, bytes]:
+    """Return the name before *start* that holds *word*, and the bytes from its end to *start*."""
+    floor = max(0, start - _NAME_BYTES)
+    window = data[floor:start]
+    for match in reversed(list(_NAME.finditer(window))):
+        name = match.group().decode("ascii")
+        if word.search(name):
+            return name.strip("-.$"), window[match.end() :]
+    return "", b""
+
+
+def _text(data: bytes, place: Value) -> str:
+    return data[place.start : place.end].decode("utf-8", "replace")
