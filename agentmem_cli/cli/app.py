@@ -38,6 +38,11 @@ SECTIONS: Final[dict[str, dict[str, str]]] = {
         "new": "agentmem_cli.cli.change:new",
         "append": "agentmem_cli.cli.change:append",
         "import": "agentmem_cli.cli.brought:import_sources",
+        "rename": "agentmem_cli.cli.rewritten:rename",
+    },
+    "Change, with the past replaced": {
+        "rewrite": "agentmem_cli.cli.rewritten:rewrite",
+        "remap": "agentmem_cli.cli.rewritten:remap",
     },
     "Care": {
         "verify": "agentmem_cli.cli.care:verify",

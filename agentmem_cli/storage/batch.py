@@ -99,6 +99,13 @@ class DirBatch:
         assert 0 <= keep <= length
         target.keep = keep
 
+    def remove_log(self, name: str) -> None:
+        """Remove a log; one that is absent is fine."""
+        check_log_name(name)
+        target = self._target(log_path(name))
+        self._renew(target).closed = True
+        target.kind = "remove"
+
     def _log(self, name: str, length: int) -> Target:
         check_log_name(name)
         target = self._target(log_path(name))

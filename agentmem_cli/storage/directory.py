@@ -336,6 +336,18 @@ class DirStore:
             ours_ns = -1 if lock is None else lock.st_mtime_ns
         return [name for name in self.logs() if self.log_stat(name).mtime_ns > ours_ns]
 
+    def move(self, name: str) -> None:
+        """Give the session's folder the *name*, beside where it stands; then this store is of it.
+
+        Raises:
+            Busy: The lock was not free in time.
+            OSError: The system refused; nothing changed.
+        """
+        target = os.path.join(os.path.dirname(self._root), name)
+        with self.lock():
+            rename_folder(self._root, target)
+        self._root = target
+
     def destroy(self) -> None:
         """Remove the session with all it holds; links inside are not followed.
 
