@@ -11,7 +11,6 @@ import io
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli import errors
-from agentmem_cli.limits import CHUNK_BYTES
 from agentmem_cli.session.fold import LogFold
 from agentmem_cli.session.forms import form_of
 from agentmem_cli.session.lines import whole_records
@@ -20,7 +19,7 @@ from agentmem_cli.session.rewriting import Record
 from agentmem_cli.session.source import LogSource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from agentmem_cli.session.codec import Object
     from agentmem_cli.session.images import BlobFiles
@@ -28,8 +27,9 @@ if TYPE_CHECKING:
     from agentmem_cli.session.source import OpenLog
 
 _ENDLESS: Final = 1 << 62
-_THREAD_BYTES: Final = 8 << 20
-"""Bytes of a file from which reading ahead is worth a thread."""
+
+BLOCK_BYTES: Final = 256 << 10
+"""Bytes of a block, about; a larger one was slower, since it is fresh memory each time."""
 
 
 class Block(NamedTuple):
@@ -37,39 +37,15 @@ class Block(NamedTuple):
 
     offset: int
     """Where they begin, in bytes from the file's beginning."""
-    line: int
-    """The number of the first, from 1."""
     data: bytes
-    hits: Sequence[int] | None
-    """Offsets in ``data`` of what is to be looked at; None: every line is."""
 
 
-def blocks(
-    opened: OpenLog, end: int, find: Callable[[bytes], Sequence[int] | None]
-) -> Generator[Block]:
-    """Yield the first *end* bytes of a file in blocks of about a mebibyte, and what *find* finds.
-
-    A line that is longer is in a block of its own. Of a large file the next
-    block is read and looked at on another thread meanwhile.
-    """
-    found = _blocks(opened, end, find)
-    if end < _THREAD_BYTES:
-        yield from found
-        return
-    from agentmem_cli.session.ahead import ahead
-
-    with ahead(found) as coming:
-        yield from coming
-
-
-def _blocks(
-    opened: OpenLog, end: int, find: Callable[[bytes], Sequence[int] | None]
-) -> Iterator[Block]:
+def blocks(opened: OpenLog, end: int) -> Iterator[Block]:
+    """Yield the first *end* bytes of a file in blocks of whole lines; a long line is one alone."""
     at = begin = 0
-    line = 1
     pieces: list[bytes] = []
     while at < end:
-        data = opened.read_at(at, min(CHUNK_BYTES, end - at))
+        data = opened.read_at(at, min(BLOCK_BYTES, end - at))
         if not data:
             break  # it was cut since it was opened
         at += len(data)
@@ -77,34 +53,33 @@ def _blocks(
         if not cut:
             pieces.append(data)
             continue
-        whole = b"".join((*pieces, data[:cut])) if pieces else data[:cut]
-        yield Block(begin, line, whole, find(whole))
-        line += whole.count(b"\n")
+        pieces.append(data[:cut])
+        whole = b"".join(pieces)
+        yield Block(begin, whole)
         begin += len(whole)
         pieces = [data[cut:]] if cut < len(data) else []
     if pieces:
-        whole = b"".join(pieces)
-        yield Block(begin, line, whole, find(whole))
+        yield Block(begin, b"".join(pieces))
 
 
-def changed_block(block: Block, change: Callable[[int, bytes], bytes]) -> bytes:
+def changed_lines(
+    data: bytes, hits: Sequence[int] | None, change: Callable[[int, bytes], bytes]
+) -> bytes:
     """Return a block with the lines that hold a hit put through *change*.
 
     Args:
-        block: It.
-        change: Gets a line's number and its bytes without the end.
+        data: The block.
+        hits: Offsets in it; None: every line holds one.
+        change: Gets where a line begins in the block, and its bytes without the end.
 
     Returns:
-        The block's own bytes where no line changes.
+        *data* itself where no line changes.
     """
-    data, kept = block.data, 0
     pieces: list[bytes] = []
-    number, counted = block.line, 0
-    for start, end in _candidates(data, block.hits):
-        number += data.count(b"\n", counted, start)
-        counted = start
+    kept = 0
+    for start, end in _candidates(data, hits):
         raw = data[start:end]
-        new = change(number, raw)
+        new = change(start, raw)
         if new is not raw and new != raw:
             pieces += (data[kept:start], new)
             kept = end
@@ -211,17 +186,12 @@ class LogPass:
     def lines(self, start: int = 0) -> Iterator[bytes]:
         """Yield the lines as they will stand."""
         assert start == 0
-        with_blocks = blocks(self._opened, self._keep, self._with.hits)
-        try:
-            for block in with_blocks:
-                data = self._passed(block)
-                self._told(len(block.data))
-                self._data = data
-                # Why not split: it would take the ends away, and this runs at the speed of C.
-                yield from io.BytesIO(data)
-                self._base += len(data)
-        finally:
-            with_blocks.close()
+        for block in blocks(self._opened, self._keep):
+            self._data = data = self._passed(block)
+            self._told(len(block.data))
+            # Why not split: it would take the ends away, and this runs at the speed of C.
+            yield from io.BytesIO(data)
+            self._base += len(data)
 
     def read_at(self, offset: int, length: int) -> bytes:
         """Return bytes of the block that is passing."""
@@ -231,9 +201,14 @@ class LogPass:
         return self._data[begin : begin + length]
 
     def _passed(self, block: Block) -> bytes:
-        if block.hits is not None and not block.hits and self._write is None:
+        hits = self._with.hits(block.data)
+        if hits is not None and not hits and self._write is None:
             return block.data
-        data = changed_block(block, self._changed)
+
+        def change(start: int, raw: bytes) -> bytes:
+            return self._changed(block.offset + start, raw)
+
+        data = changed_lines(block.data, hits, change)
         if self._write is None and data is not block.data:
             assert self._stage is not None
             self._write = self._stage(block.offset)
@@ -245,14 +220,14 @@ class LogPass:
             self._write(data)
         return data
 
-    def _changed(self, number: int, raw: bytes) -> bytes:
+    def _changed(self, offset: int, raw: bytes) -> bytes:
         if not raw.strip():
             return raw
         try:
-            return self._record(number, raw)
+            return self._record(offset, raw)
         except ValueError as error:
             if not self._as_text:
-                raise errors.Record(self.log, number, f"it cannot be read: {error}") from None
+                raise self._refusal(offset, f"it cannot be read: {error}") from None
         new = self._damaged(raw)
         if new != raw:
             self.records += 1
@@ -260,7 +235,7 @@ class LogPass:
             self._watcher.changed_bytes(raw, new)
         return new
 
-    def _record(self, number: int, raw: bytes) -> bytes:
+    def _record(self, offset: int, raw: bytes) -> bytes:
         """Return a record's new line.
 
         Raises:
@@ -274,21 +249,29 @@ class LogPass:
         new = self._with.line(at, raw)
         if new is raw or new == raw:
             return raw
-        self._check(number, fields, new)
+        told = self._checked(offset, fields, new)
         self.records += 1
         self.strings += strings_changed(raw, new)
         self._watcher.changed_bytes(raw, new)
-        self._watcher.changed(at, fields, fields_of(new))
+        self._watcher.changed(at, fields, told)
         return new
 
-    def _check(self, number: int, fields: Object, new: bytes) -> None:
+    def _checked(self, offset: int, fields: Object, new: bytes) -> Object:
+        """Return the fields of a record's new line, which is of the same form."""
         try:
-            same = b"\n" not in new and form_of(fields) == form_of(fields_of(new))
+            told = fields_of(new)
         except ValueError:
-            same = False
-        if not same:
+            told = {}
+        if b"\n" in new or form_of(fields) != form_of(told):
             why = "the rewrite would make another record of it (its stamp, ids, type or places)"
-            raise errors.Record(self.log, number, why)
+            raise self._refusal(offset, why)
+        return told
+
+    def _refusal(self, offset: int, why: str) -> errors.Record:
+        """Return the error that names the line at *offset* of the log as it is."""
+        # Why only now: to count the lines of what is passed costs more than to search it.
+        before = (block.data.count(b"\n") for block in blocks(self._opened, offset))
+        return errors.Record(self.log, sum(before) + 1, why)
 
     def _damaged(self, raw: bytes) -> bytes:
         """Return a damaged line's new bytes: whole records in it as such, the rest as text."""

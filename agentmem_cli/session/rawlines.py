@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import TYPE_CHECKING, Final
 
 from agentmem_cli.session.author import Author
 from agentmem_cli.session.codec import loads, loads_fast
 from agentmem_cli.session.lines import TORN, scan
 from agentmem_cli.session.stamp import Stamp
-from agentmem_cli.session.tokens import string_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,10 +54,12 @@ def by_of(fields: Object) -> Author | None:
         return None
 
 
+_STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
+
+
 def strings_changed(old: bytes, new: bytes) -> int:
     """Return how many strings of a JSON text differ in another one; at least 1."""
-    befores = [old[token.start : token.end] for token in string_tokens(old)]
-    afters = [new[token.start : token.end] for token in string_tokens(new)]
+    befores, afters = _STRING.findall(old), _STRING.findall(new)
     if len(befores) == len(afters):
         return sum(map(bytes.__ne__, befores, afters)) or 1
     return max(1, len(set(befores) - set(afters)))

@@ -9,7 +9,7 @@ from agentmem_cli.limits import CHUNK_BYTES
 from agentmem_cli.session.codec import dumps, loads_object
 from agentmem_cli.session.message import Message
 from agentmem_cli.session.meta import META, BadMeta, SessionMeta, title_of
-from agentmem_cli.session.passing import blocks, changed_block
+from agentmem_cli.session.passing import blocks, changed_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -62,15 +62,22 @@ class FilePass:
         return self.changed
 
     def _blocks(self, told: Callable[[int], None]) -> Iterator[tuple[bytes, int]]:
-        coming = blocks(self._opened, self._opened.size, self._with.hits)
-        try:
-            for block in coming:
-                data = changed_block(block, self._line)
-                self.changed = self.changed or data is not block.data
-                told(len(block.data))
-                yield data, block.offset
-        finally:
-            coming.close()
+        first = 1
+        for block in blocks(self._opened, self._opened.size):
+            whole = block.data
+            number, counted = first, 0
+
+            def change(start: int, raw: bytes) -> bytes:
+                nonlocal number, counted
+                number += whole.count(b"\n", counted, start)  # noqa: B023 - called at once
+                counted = start
+                return self._line(number, raw)
+
+            data = changed_lines(whole, self._with.hits(whole), change)
+            self.changed = self.changed or data is not whole
+            told(len(whole))
+            yield data, block.offset
+            first += whole.count(b"\n")
 
     def _line(self, number: int, raw: bytes) -> bytes:
         mark = _MARK if number == 1 and raw.startswith(_MARK) else b""

@@ -72,8 +72,7 @@ class Rewrite:
 
     Edit what you get in place and return whether you did. No hook can add or
     drop a record, or make another kind of one: a record whose stamp, ids or
-    type would change is refused, and nothing is written. Hooks of `hits` run
-    on a thread of their own, one at a time.
+    type would change is refused, and nothing is written.
     """
 
     def message(self, at: Record, message: Object) -> bool:  # noqa: ARG002 - names for overriders
@@ -120,7 +119,7 @@ class Rewrite:
         """Return the offsets of what may have to change in a *block* of whole lines.
 
         A line without one is kept as it is, unseen. None: every line is
-        looked at. It runs on another thread, ahead of all other hooks.
+        looked at. It is also asked for whole files.
         """
         return None
 
