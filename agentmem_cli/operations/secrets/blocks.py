@@ -52,6 +52,9 @@ class Block(NamedTuple):
 
 BLOCK_BYTES: Final = CHUNK_BYTES
 
+BOM: Final = b"\xef\xbb\xbf"
+"""A byte order mark, which is no part of the first line."""
+
 
 def blocks(source: Readable) -> Iterator[Block]:
     r"""Yield *source* in blocks of some 1 MiB, cut behind ``\n``; a longer line is one block."""
@@ -72,7 +75,7 @@ def blocks(source: Readable) -> Iterator[Block]:
 
 def lines_of(data: bytes) -> Iterator[bytes]:
     r"""Yield the lines of a block, each without its end."""
-    lines = data.split(b"\n")
+    lines = data.removeprefix(BOM).split(b"\n")
     if lines[-1] == b"":
         lines.pop()
     return iter(lines)

@@ -6,7 +6,7 @@ scanned has a string a line, and a secret-named key stands before its value
 (``api_key=...``). What is found is edited in the very string that holds it, as
 deep as it stands, and no other byte changes.
 
-Most events hold no secret. For them there is `text_of_json`, which is fast and
+Most events hold no secret. For them there is `quick.text_of_json`, which is fast and
 knows no places; `Document` and `Plain` are made only where something was found.
 """
 
@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from agentmem_cli.operations.secrets.naming import SECRET_NAMES
 from agentmem_cli.operations.secrets.plain import Plain
+from agentmem_cli.operations.secrets.quick import INSIDE_MAX, OPTION_MAX, may_be_json
 from agentmem_cli.operations.secrets.structure import is_form, is_signature, structure_of
-from agentmem_cli.session.codec import loads_fast
+from agentmem_cli.session.forms import NAMING
 from agentmem_cli.session.forms import is_form as is_record_form
 from agentmem_cli.session.tokens import (
     Token,
@@ -32,13 +33,9 @@ from agentmem_cli.session.tokens import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from agentmem_cli.session.codec import JSON
     from agentmem_cli.session.tokens import Edit, Path
 
-__all__ = ["Document", "Leaf", "Plain", "event_of", "text_of_json"]
-
-INSIDE_MAX: Final = 8
-"""Layers of JSON in a string of JSON that are looked into; what lies deeper is a text."""
+__all__ = ["Document", "Leaf", "Plain", "event_of"]
 
 Change: TypeAlias = "tuple[int, int, str]"
 """Characters of a string from one to another, and what is to stand there."""
@@ -104,6 +101,7 @@ class Document:
             for token, text in zip(tokens, texts, strict=True)
             if not token.is_key and token.path and token.path[-1] == "type"
         }
+        naming = self._is_record and depth == 0 and _names(tokens, texts)
         before = ""
         for token, text in zip(tokens, texts, strict=True):
             path = (*layer.path, *token.path)
@@ -119,7 +117,7 @@ class Document:
                 beside = types.get(token.path[:-1], "")
                 kind = structure_of(token.path, text, is_key=token.is_key, beside=beside)
                 if kind is None and self._is_record:
-                    kind = _form_of(token, text)
+                    kind = "name" if naming and path[0] == "value" else _form_of(token, text)
             self.leaves.append(Leaf(home, token, text, path, kind, before))
             before = _named_by(token, text)
 
@@ -224,6 +222,12 @@ class Document:
         return gone
 
 
+def _names(tokens: list[Token], texts: list[str]) -> bool:
+    """Is a record a saved value that names agents or sessions, which none of this can rename?"""
+    pairs = zip(tokens, texts, strict=True)
+    return any(t.path == ("key",) and not t.is_key and text in NAMING for t, text in pairs)
+
+
 def _form_of(token: Token, text: str) -> str | None:
     return "form" if is_record_form(token.path, is_key=token.is_key, text=text) else None
 
@@ -241,18 +245,6 @@ def event_of(raw: bytes, *, is_record: bool = False) -> Document | Plain:
 _OPENS: Final = frozenset({b"{", b"[", b'"'})
 
 
-def may_be_json(text: str) -> bool:
-    """Could *text* be an object or array? Looks at its ends alone."""
-    first, last = text[:1], text[-1:]
-    if first in _SPACE or last in _SPACE:
-        stripped = text.strip(" \t\r\n")
-        first, last = stripped[:1], stripped[-1:]
-    return (first == "{" and last == "}") or (first == "[" and last == "]")
-
-
-_SPACE: Final = frozenset(" \t\r\n")
-
-
 def _name_of(path: Path) -> str:
     """Return the secret-named key that a value stands under, its list's too, with ``=``."""
     for part in reversed(path):
@@ -263,15 +255,12 @@ def _name_of(path: Path) -> str:
 
 def _named_by(token: Token, text: str) -> str:
     """Return what *text* says of the string behind it: ``--password``, a header's name."""
-    if token.is_key or len(text) > _OPTION_MAX:
+    if token.is_key or len(text) > OPTION_MAX:
         return ""
     in_list = bool(token.path) and isinstance(token.path[-1], int)
     if in_list and text[:1] == "-" and SECRET_NAMES[text]:
         return f"{text}="
     return f"{text}=" if not in_list and token.path[-1:] == ("name",) and SECRET_NAMES[text] else ""
-
-
-_OPTION_MAX: Final = 64
 
 
 def _changed(text: str, changes: Sequence[Change]) -> str:
@@ -293,102 +282,3 @@ def _in_characters(raw: bytes, edits: list[Edit]) -> list[Change]:
         bytes_at = end
         spans.append((first, characters, new.decode()))
     return spans
-
-
-def text_of_json(raw: bytes) -> bytes | None:
-    """Return what `Document.text` says, in another order, and fast.
-
-    Returns:
-        None where the document alone can tell: a key stands twice in an object, or it
-        is nested very deeply.
-
-    Raises:
-        ValueError: *raw* is not JSON that `codec.loads_fast` reads.
-    """
-    pieces: list[str] = []
-    try:
-        if not _gather(raw, pieces, 0):
-            return None
-    except RecursionError:
-        return None
-    return "\n".join(pieces).encode("utf-8", "replace")
-
-
-def _gather(raw: bytes, pieces: list[str], depth: int) -> bool:
-    """Put what a JSON value says to *pieces*; return whether that is all of it."""
-    said: list[str] = []
-    inside: list[str] = []
-    _walk(loads_fast(raw), said, inside, pieces)
-    text = "\n".join(said)
-    pieces.append(text)
-    quotes = text.count('"')
-    for each in inside:
-        quotes += each.count('"')
-        try:
-            if depth == INSIDE_MAX:
-                pieces.append(each)
-            elif not _gather(each.encode(), pieces, depth + 1):
-                return False
-        except ValueError:
-            pieces.append(each)
-    # The loser of a duplicate key is not there any more, but the quotes around it are: a string
-    # has two, and those that it says. One that is said by its number would upset the sum.
-    strings = len(said) + len(inside)
-    return raw.count(b'"') - quotes == 2 * strings and b"\\u0022" not in raw
-
-
-def _walk(value: JSON, said: list[str], inside: list[str], named: list[str]) -> None:
-    if type(value) is dict:
-        _walk_object(value, said, inside, named)
-    elif type(value) is list:
-        _walk_list(value, said, inside, named)
-    elif type(value) is str:
-        (inside if value[:1] in _FIRST and may_be_json(value) else said).append(value)
-
-
-def _walk_object(  # noqa: C901 - one loop over all strings of all lines: calls would cost most
-    value: dict[str, JSON], said: list[str], inside: list[str], named: list[str]
-) -> None:
-    said.extend(value)
-    for key, member in value.items():
-        kind = type(member)
-        if kind is str:
-            if member[:1] in _FIRST and may_be_json(member):  # type: ignore[index,operator,arg-type]
-                inside.append(member)  # type: ignore[arg-type]
-            else:
-                said.append(member)  # type: ignore[arg-type]
-            if SECRET_NAMES[key]:
-                named.append(f"{key}={member}")
-        elif kind is dict:
-            _walk_object(member, said, inside, named)  # type: ignore[arg-type]
-        elif kind is list:
-            _walk_list(member, said, inside, named)  # type: ignore[arg-type]
-            if SECRET_NAMES[key]:
-                named.extend(f"{key}={each}" for each in member if type(each) is str)  # type: ignore[union-attr]
-    if "value" in value and "name" in value:
-        name = value["name"]
-        if type(name) is str and len(name) <= _OPTION_MAX and SECRET_NAMES[name]:
-            named.append(f"{name}={value['value']}")
-
-
-def _walk_list(value: list[JSON], said: list[str], inside: list[str], named: list[str]) -> None:
-    option = ""
-    for member in value:
-        kind = type(member)
-        if kind is str:
-            if option:
-                named.append(f"{option}={member}")
-                option = ""
-            if member[:1] in _FIRST and may_be_json(member):  # type: ignore[index,operator,arg-type]
-                inside.append(member)  # type: ignore[arg-type]
-            else:
-                said.append(member)  # type: ignore[arg-type]
-            if member[:1] == "-" and len(member) <= _OPTION_MAX and SECRET_NAMES[member]:  # type: ignore[index,arg-type]
-                option = member  # type: ignore[assignment]
-        elif kind is dict:
-            _walk_object(member, said, inside, named)  # type: ignore[arg-type]
-        elif kind is list:
-            _walk_list(member, said, inside, named)  # type: ignore[arg-type]
-
-
-_FIRST: Final = frozenset("{[ \t\r\n")

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from agentmem_cli.operations.secrets.blocks import blocks, lines_of
 from agentmem_cli.operations.secrets.deltas import Run, Streams
-from agentmem_cli.operations.secrets.events import text_of_json
 from agentmem_cli.operations.secrets.findings import Findings, Place
 from agentmem_cli.operations.secrets.looking import Eye, Found, gathered
 from agentmem_cli.operations.secrets.marks import Marks, Spot, event_key
 from agentmem_cli.operations.secrets.plain import Plain
+from agentmem_cli.operations.secrets.quick import text_of_json
 from agentmem_cli.session.codec import loads
 from agentmem_cli.session.scanning import TooDeep
 
@@ -94,7 +94,7 @@ class Search:
         batch = _Batch()
         streams = Streams()
         for block in blocks(source):
-            self._seen(block.data)
+            self.seen(block.data)
             for number, raw in enumerate(lines_of(block.data), block.line):
                 batch.add(self._event(number, raw), number, raw)
                 for run in streams.pass_by(number, raw):
@@ -108,11 +108,12 @@ class Search:
 
     def whole(self, name: str, data: bytes, *, is_log: bool = False) -> None:
         """Look at a JSON document."""
-        self._seen(data)
+        self.seen(data)
         self.findings.events += 1
         self._take(event_key(data), self.eye.look(data, Place(name), is_record=is_log))
 
-    def _seen(self, data: bytes) -> None:
+    def seen(self, data: bytes) -> None:
+        """Note that *data* is being looked at."""
         self.findings.size += len(data)
         if b"crypted" in data or b"redacted_thinking" in data:
             self.findings.opaque += len(_SEALED.findall(data))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from operator import is_not
 from typing import TYPE_CHECKING
 
 from agentmem_cli.operations.secrets.deltas import MARKS, joined
@@ -12,6 +13,8 @@ from agentmem_cli.operations.secrets.given import LITERAL
 from agentmem_cli.operations.secrets.literals import Hit, Literals
 from agentmem_cli.operations.secrets.marks import Spot, event_key
 from agentmem_cli.operations.secrets.masks import MASK
+from agentmem_cli.session.codec import loads
+from agentmem_cli.session.tokens import apply_edits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -78,6 +81,31 @@ class Masker:
         if not wanted:
             return raw
         return self._changed(event, wanted)
+
+    def whole(self, name: str, data: bytes) -> bytes:
+        """Return what is to stand for a file that is read at once: a document, or lines."""
+        if is_document(data):
+            return self.line(name, 0, data)
+        lines = data.split(b"\n")
+        new = [
+            self.line(name, number, raw) if self.hits(raw) else raw
+            for number, raw in enumerate(lines, 1)
+        ]
+        return b"\n".join(new) if any(map(is_not, new, lines)) else data
+
+    def text(self, text: str) -> str:
+        """Return a text with the values in it masked."""
+        data = text.encode("utf-8", "replace")
+        hits = self._found(data)
+        changes = [
+            (
+                hit.start,
+                hit.end,
+                self._masks.mask(self._values[hit.value], self._kinds[hit.value]).encode(),
+            )
+            for hit in hits
+        ]
+        return apply_edits(data, changes).decode("utf-8", "replace") if changes else text
 
     def _changed(self, event: Document | Plain, wanted: list[Spot]) -> bytes:
         changes = _merged(wanted)
@@ -147,6 +175,10 @@ class Masker:
                 found += [self._row(place, (), hit, "mask") for hit in self._found(text)]
         return found
 
+    def in_bytes(self, place: Place, data: bytes) -> list[Finding]:
+        """Return the values in bytes that are no text."""
+        return [self._row(place, (), hit, "bytes") for hit in self._found(data)]
+
     def _row(
         self, place: Place, path: Path, hit: Hit, fate: Fate, *, is_key: bool = False
     ) -> Finding:
@@ -174,6 +206,17 @@ class Masker:
                 mask = self._masks.mask(self._values[hit.value], self._kinds[hit.value])
                 self._marks.take(name, parts, mask)
         return found
+
+
+def is_document(data: bytes) -> bool:
+    """Is *data* one JSON value, whether or not on one line?"""
+    if data.lstrip(b" \t\r\n")[:1] not in {b"{", b"["}:
+        return False
+    try:
+        loads(data)
+    except ValueError:
+        return False
+    return True
 
 
 def _marks_of(marks: Marks) -> Iterable[str]:

@@ -171,9 +171,10 @@ class Masks:
         """Return the digits that tell *value* from others; of a run without a key, of that run."""
         return hmac.digest(self._run_key, _bytes(value), "sha256").hex()[:_DIGITS]
 
-    def digest(self, data: bytes) -> str:
-        """Return a keyed digest of *data* that may hold secrets."""
-        return hmac.digest(self._run_key, data, "sha256").hex()
+    @property
+    def digest_key(self) -> bytes:
+        """The key of digests of bytes that may hold secrets; without a key, one of this run."""
+        return self._run_key
 
     def mask(self, value: str, kind: str) -> str:
         """Return what is to stand in the place of *value*."""

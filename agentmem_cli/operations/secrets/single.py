@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agentmem_cli.operations.secrets.blocks import Block, blocks, lines_of
+from agentmem_cli.operations.secrets.blocks import BOM, Block, blocks, lines_of
 from agentmem_cli.operations.secrets.find import Search
 from agentmem_cli.operations.secrets.findings import Findings
 from agentmem_cli.operations.secrets.marks import Marks
-from agentmem_cli.operations.secrets.masking import Masker
-from agentmem_cli.session.codec import loads
+from agentmem_cli.operations.secrets.masking import Masker, is_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -151,6 +150,8 @@ def places(block: Block, hits: Iterable[int]) -> Iterator[tuple[int, int, int]]:
         at = len(data) if end < 0 else end
         number += data.count(b"\n", counted, start)
         counted = start
+        if number == 1 and data.startswith(BOM):
+            start += len(BOM)
         yield number, start, at
 
 
@@ -169,19 +170,11 @@ def document_of(source: BinaryIO) -> bytes | None:
     first, newline, _ = stripped.partition(b"\n")
     if not newline and len(head) == HEAD_BYTES:
         return None
-    if newline and _is_json(first):
+    if newline and is_document(first):
         return None
     data = head + source.read(DOCUMENT_BYTES_MAX + 1 - len(head))
-    return data if len(data) <= DOCUMENT_BYTES_MAX and _is_json(data) else None
+    return data if len(data) <= DOCUMENT_BYTES_MAX and is_document(data) else None
 
 
 HEAD_BYTES: Final = 64 << 10
 """Bytes by which it is told whether a file is a document."""
-
-
-def _is_json(data: bytes) -> bool:
-    try:
-        loads(data)
-    except ValueError:
-        return False
-    return True

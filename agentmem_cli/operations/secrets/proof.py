@@ -1,0 +1,101 @@
+"""All of a session read again as it will be: no masked value may be in any byte of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agentmem_cli.operations.secrets.blocks import Reader, blocks
+from agentmem_cli.operations.secrets.findings import Place
+from agentmem_cli.operations.secrets.masking import is_document
+from agentmem_cli.operations.secrets.sessions import file_name, how_to_read, log_name, windows
+from agentmem_cli.operations.secrets.single import numbered, places
+from agentmem_cli.session.rewriting import HEAD_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agentmem_cli.operations.secrets.blocks import Readable
+    from agentmem_cli.operations.secrets.findings import Finding
+    from agentmem_cli.operations.secrets.masking import Masker
+    from agentmem_cli.operations.secrets.sessions import Looked
+    from agentmem_cli.session.staged import Staged
+    from agentmem_cli.storage.store import LogFile
+
+
+def prove(
+    staged: Staged,
+    masker: Masker,
+    looked: Looked,
+    name: str | None,
+    advance: Callable[[int], None] | None,
+) -> list[Finding]:
+    """Return every masked value that would still be in the session.
+
+    Their fate tells which stay on purpose (``structural``, ``name``, ``bytes``) and which
+    should not be there (``mask``).
+    """
+    proof = _Proof(masker, advance or _pass_by)
+    for log in staged.logs():
+        proof.name(log_name(log), log)
+        with staged.open_log(log) as opened:
+            proof.lines(log_name(log), Reader(opened), is_record=True)
+    for file in staged.files():
+        proof.name(file_name(file), file)
+        with staged.open_file(file) as opened:
+            proof.file(file, opened)
+    if name is not None:
+        proof.name(name, name)
+    for where in sorted(looked.marks.streamed):
+        folder, _, rest = where.partition("/")
+        if folder == "files" and rest in staged.files():
+            with staged.open_file(rest) as opened:
+                proof.left += masker.joined(where, numbered(Reader(opened)))
+    return proof.left
+
+
+class _Proof:
+    """One reading of everything."""
+
+    def __init__(self, masker: Masker, advance: Callable[[int], None]) -> None:
+        self.left: list[Finding] = []
+        self._masker = masker
+        self._advance = advance
+
+    def name(self, where: str, name: str) -> None:
+        self.left += [
+            row._replace(fate="name")
+            for row in self._masker.remains(where, 0, name.encode("utf-8", "replace"))
+        ]
+
+    def lines(self, where: str, source: Readable, *, is_record: bool = False) -> None:
+        for block in blocks(source):
+            for number, start, end in places(block, self._masker.hits(block.data)):
+                raw = block.data[start:end]
+                self.left += self._masker.remains(where, number, raw, is_record=is_record)
+            self._advance(len(block.data))
+
+    def file(self, name: str, opened: LogFile) -> None:
+        where = file_name(name)
+        how = how_to_read(name, opened.read_at(0, HEAD_BYTES))
+        if how == "skip":
+            for data in windows(opened):
+                self._bytes(where, data)
+            return
+        if how == "whole":
+            data = opened.read_at(0, opened.size)
+            if is_document(data):
+                if self._masker.hits(data):
+                    self.left += self._masker.remains(where, 0, data)
+                self._advance(len(data))
+                return
+        self.lines(where, Reader(opened))
+
+    def _bytes(self, where: str, data: bytes) -> None:
+        if self._masker.hits(data):
+            rows = self._masker.in_bytes(Place(where), data)
+            self.left += [row._replace(fate="bytes") for row in rows]
+        self._advance(len(data))
+
+
+def _pass_by(_: int) -> None:
+    """Take no notice."""

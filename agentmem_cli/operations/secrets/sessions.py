@@ -1,0 +1,170 @@
+"""A whole session looked at: its logs, its files and their names; nothing is changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from agentmem_cli.limits import CHUNK_BYTES
+from agentmem_cli.operations.secrets.blocks import Reader
+from agentmem_cli.operations.secrets.find import Search
+from agentmem_cli.operations.secrets.findings import Findings, Place, Unread
+from agentmem_cli.operations.secrets.masking import Masker, is_document
+from agentmem_cli.operations.secrets.plain import Plain
+from agentmem_cli.operations.secrets.single import numbered
+from agentmem_cli.session.mapping import is_text, seems_lines
+from agentmem_cli.session.rewriting import HEAD_BYTES
+from agentmem_cli.session.writer import RECOVERED
+from agentmem_cli.storage.seen import Seen, see
+from agentmem_cli.storage.store import open_file_of, open_log_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from agentmem_cli.operations.secrets.looking import Looking
+    from agentmem_cli.operations.secrets.marks import Marks
+    from agentmem_cli.session.rewriting import How
+    from agentmem_cli.storage.store import LogFile, Store
+
+OVERLAP_BYTES: Final = 16 << 10
+"""Bytes that two looks at bytes which are no text have in common."""
+
+PACKED: Final = {
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\x1f\x8b": "gzip",
+    b"PK\x03\x04": "zip",
+    b"\xfd7zXZ": "xz",
+    b"BZh": "bzip2",
+    b"7z\xbc\xaf": "7-Zip",
+}
+"""How files begin whose bytes say nothing until they are unpacked."""
+
+
+class Looked(NamedTuple):
+    """What a look at a session has found."""
+
+    findings: Findings
+    marks: Marks
+    seen: dict[str, Seen]
+    """How its logs and files were, so that they are known again."""
+
+
+def log_name(log: str) -> str:
+    """Return what the log *log* is called in findings."""
+    return f"logs/{log}.jsonl"
+
+
+def file_name(name: str) -> str:
+    """Return what a file of a session is called in findings."""
+    return f"files/{name}"
+
+
+def look_at_session(
+    store: Store,
+    looking: Looking,
+    advance: Callable[[int], None] | None = None,
+    name: str | None = None,
+) -> Looked:
+    """Look at all of a session; no lock is taken.
+
+    Args:
+        store: The session.
+        looking: What is looked for.
+        advance: Told the number of bytes that were looked at.
+        name: The session's own name, looked at as well.
+
+    Raises:
+        OSError: A log or a file could not be opened.
+    """
+    seen = see(store)
+    with Search(looking, advance) as search:
+        for log in store.logs():
+            _name(search, log_name(log), log)
+            with open_log_of(store, log) as opened:
+                search.lines(log_name(log), Reader(opened), is_log=True)
+        for file in store.files():
+            _name(search, file_name(file), file)
+            with open_file_of(store, file) as opened:
+                _file(search, file, opened)
+        if name is not None:
+            _name(search, name, name)
+    return Looked(search.findings, search.marks, seen)
+
+
+def masker_of(store: Store, looked: Looked, looking: Looking) -> Masker:
+    """Return what masks a session, its streamed messages looked at with all values known."""
+    masker = Masker(looked.findings, looked.marks, looking)
+    for name in sorted(looked.marks.streamed):
+        with _opened(store, name) as opened:
+            masker.joined(name, numbered(Reader(opened)))
+    return masker
+
+
+def _opened(store: Store, name: str) -> LogFile:
+    folder, _, rest = name.partition("/")
+    if folder == "logs":
+        return open_log_of(store, rest.removesuffix(".jsonl"))
+    return open_file_of(store, rest)
+
+
+def how_to_read(name: str, head: bytes) -> How:
+    """Return how a file is gone through: line by line, at once, or not as text at all."""
+    if name.startswith(RECOVERED):
+        return "lines"
+    if not is_text(head, HEAD_BYTES):
+        return "skip"
+    begins = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    if begins in {b"{", b"["} and not seems_lines(name, head):
+        return "whole"
+    return "lines"
+
+
+def _name(search: Search, where: str, name: str) -> None:
+    """Look at a name, which no rewrite changes."""
+    if search.eye.is_blind:
+        return
+    found = search.eye.plain(Plain(name.encode("utf-8", "replace")), Place(where))
+    search.findings.rows += [
+        row._replace(fate="name") if row.fate == "mask" else row for row in found.rows
+    ]
+    search.findings.values.update(found.values)
+
+
+def _file(search: Search, name: str, opened: LogFile) -> None:
+    head = opened.read_at(0, HEAD_BYTES)
+    how = how_to_read(name, head)
+    where = file_name(name)
+    if how == "skip":
+        _bytes(search, where, opened, head)
+        return
+    if how == "whole":
+        data = opened.read_at(0, opened.size)
+        if is_document(data):
+            search.whole(where, data)
+            return
+    search.lines(where, Reader(opened))
+
+
+def _bytes(search: Search, where: str, opened: LogFile, head: bytes) -> None:
+    """Look at bytes that are no text: what is found is told, and not changed."""
+    for magic, kind in PACKED.items():
+        if head.startswith(magic):
+            why = f"packed by {kind}: unpack it to have it looked at"
+            search.findings.unread.append(Unread(Place(where), why))
+            break
+    for data in windows(opened):
+        search.seen(data)
+        if search.eye.is_blind:
+            continue
+        found = search.eye.plain(Plain(data), Place(where))
+        search.findings.rows += [
+            row._replace(fate="bytes") if row.fate == "mask" else row for row in found.rows
+        ]
+        search.findings.values.update(found.values)
+
+
+def windows(opened: LogFile) -> Iterator[bytes]:
+    """Yield the bytes of an open file in pieces that overlap."""
+    at = 0
+    while at < opened.size:
+        yield opened.read_at(at, CHUNK_BYTES + OVERLAP_BYTES)
+        at += CHUNK_BYTES
