@@ -58,6 +58,14 @@ class Following(Rewrite):
         ]
         return [*found, *own] if own else found
 
+    def key(self, at: Place, key: str) -> str:
+        """Ask the other, then rename."""
+        return self._pattern.sub(self._new, self._with.key(at, key))
+
+    def text(self, at: Place, text: str) -> str:
+        """Ask the other, then rename."""
+        return self._pattern.sub(self._new, self._with.text(at, text))
+
     def line(self, at: Record, raw: bytes) -> bytes:
         """Ask the other, then rename."""
         return self._followed(self._with.line(at, raw), drops=True)

@@ -14,7 +14,7 @@ from agentmem_cli.session.codec import dumps, loads, loads_fast, same
 from agentmem_cli.session.tokens import apply_edits, encode_text, string_tokens, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from agentmem_cli.session.codec import JSON
     from agentmem_cli.session.tokens import Edit, Path, Token
@@ -133,7 +133,10 @@ def map_tokens(raw: bytes, f: Callable[[str], str], is_form: IsForm | None = Non
     keys: list[tuple[Token, str, str]] = []
     edits: list[Edit] = []
     renames = False
-    for token in string_tokens(raw):
+    tokens = string_tokens(raw)
+    if is_form is not None and has_doubles(tokens):
+        is_form = _winners(raw, is_form)
+    for token in tokens:
         text = text_of(raw, token)
         left = is_form is not None and is_form(token.path, is_key=token.is_key, text=text)
         new = text if left else f(text)
@@ -145,6 +148,34 @@ def map_tokens(raw: bytes, f: Callable[[str], str], is_form: IsForm | None = Non
     if renames:
         edits.extend(key_edits(keys))
     return apply_edits(raw, edits)
+
+
+def has_doubles(tokens: Sequence[Token]) -> bool:
+    """Whether a key stands twice in an object of a line."""
+    keys = [token.path for token in tokens if token.is_key]
+    return len(set(keys)) != len(keys)
+
+
+def _winners(raw: bytes, is_form: IsForm) -> IsForm:
+    """Return what takes for form only what counts: of a key's values that is the last one."""
+    value = loads(raw)
+
+    def counts(path: Path, *, is_key: bool, text: str) -> bool:
+        return is_form(path, is_key=is_key, text=text) and (is_key or _at(value, path) == text)
+
+    return counts
+
+
+def _at(value: JSON, path: Path) -> JSON:
+    """Return what stands at *path* of a value; None where nothing does."""
+    for step in path:
+        if isinstance(value, dict) and isinstance(step, str):
+            value = value.get(step)
+        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+            value = value[step]
+        else:
+            return None
+    return value
 
 
 def key_edits(keys: list[tuple[Token, str, str]]) -> list[Edit]:

@@ -1,14 +1,15 @@
-"""The files of a session on their way through a rewrite, and its meta."""
+"""The files of a session on their way through a rewrite, the headers and the meta."""
 
 from __future__ import annotations
 
 import codecs
+import re
 from typing import TYPE_CHECKING, Final
 
 from agentmem_cli.limits import CHUNK_BYTES
 from agentmem_cli.session.codec import dumps, loads_object
 from agentmem_cli.session.message import Message
-from agentmem_cli.session.meta import META, BadMeta, SessionMeta, title_of
+from agentmem_cli.session.meta import BadMeta, SessionMeta, title_of
 from agentmem_cli.session.passing import blocks, changed_lines
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from agentmem_cli.session.codec import JSON, Object
     from agentmem_cli.session.images import BlobFiles
+    from agentmem_cli.session.record import LogRewrite
     from agentmem_cli.session.rewriting import File, Rewrite
     from agentmem_cli.session.source import OpenLog
     from agentmem_cli.storage.store import Sink
@@ -24,6 +26,12 @@ _OURS: Final = "agentmem"
 """The key of ``listed`` under which the logs' sizes stand."""
 
 _MARK: Final = codecs.BOM_UTF8
+
+REFERENCE: Final = re.compile(rb"blob:([0-9a-f]{64}\.[a-z0-9]+)")
+"""A reference to a blob, as it stands in a line."""
+
+REFERENCE_BYTES: Final = 5 + 64 + 1 + 16
+"""A reference to a blob is not longer."""
 
 
 def copied(opened: OpenLog, start: int, end: int, *, overlap: int = 0) -> Iterator[bytes]:
@@ -89,6 +97,25 @@ class FilePass:
         except ValueError:
             new = self._with.damaged_line(self._at, body)
         return raw if new is body else mark + new
+
+
+def rewritten_header(raw: bytes, lineage: int, item: LogRewrite) -> bytes | None:
+    """Return a header's line with a fresh *lineage* and one more of ``rewrites``.
+
+    Returns:
+        None where *raw* is no header.
+    """
+    try:
+        fields = loads_object(raw)
+    except ValueError:
+        return None
+    if fields.get("type") != "header":
+        return None
+    told = fields.get("rewrites")
+    author: Object = {} if item.by is None else {"by": item.by.to_value()}
+    fields["lineage"] = lineage
+    fields["rewrites"] = [*(told if isinstance(told, list) else []), {"t": item.t, **author}]
+    return dumps(fields)
 
 
 # -- the meta --------------------------------------------------------------
@@ -163,6 +190,3 @@ def _texts(record: Object) -> Iterator[str]:
     for entry in entries if isinstance(entries, list) else ():
         message = entry.get("message") if isinstance(entry, dict) else None
         yield Message.of(message).text if isinstance(message, dict) else ""
-
-
-__all__ = ["META", "FilePass", "Titles", "copied", "sized_meta"]

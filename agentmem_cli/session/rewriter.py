@@ -11,20 +11,30 @@ from __future__ import annotations
 
 import hashlib
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Literal
 
 from agentmem_cli import errors
 from agentmem_cli.session.clock import fresh_lineage
 from agentmem_cli.session.clock import now_ms as clock_ms
-from agentmem_cli.session.codec import dumps, loads_object
+from agentmem_cli.session.codec import loads_object
 from agentmem_cli.session.following import Following
 from agentmem_cli.session.images import BLOB_FOLDER
 from agentmem_cli.session.meta import META
-from agentmem_cli.session.passing import LogPass, Watcher
+from agentmem_cli.session.passing import LogPass
 from agentmem_cli.session.rawlines import torn_at
 from agentmem_cli.session.reader import reading
-from agentmem_cli.session.record import decode_header
-from agentmem_cli.session.refiling import FilePass, Titles, copied, sized_meta
+from agentmem_cli.session.record import LogRewrite, decode_header
+from agentmem_cli.session.refiling import (
+    REFERENCE,
+    REFERENCE_BYTES,
+    FilePass,
+    Titles,
+    Watching,
+    copied,
+    rewritten_header,
+    sized_meta,
+)
 from agentmem_cli.session.rewriting import (
     HEAD_BYTES,
     File,
@@ -36,7 +46,7 @@ from agentmem_cli.session.rewriting import (
 from agentmem_cli.session.session import TornTail
 from agentmem_cli.session.staged import Staged
 from agentmem_cli.session.writer import RECOVERED, changing
-from agentmem_cli.storage.seen import IDLE_MS, Seen, check_seen, refuse_busy
+from agentmem_cli.storage.seen import IDLE_MS, Seen, check_same, check_seen, refuse_busy, times
 from agentmem_cli.storage.store import batch_of, open_file_of, open_log_of
 
 if TYPE_CHECKING:
@@ -47,8 +57,10 @@ if TYPE_CHECKING:
     from agentmem_cli.session.source import OpenLog
     from agentmem_cli.storage.store import Batch, Store
 
+TRIES: Final = 3
+"""How often a rewrite begins where programs that take no lock write meanwhile."""
+
 _NAMED: Final = re.compile(r"-([0-9a-f]{64})\.part$")
-_REFERENCE: Final = re.compile(rb"blob:([0-9a-f]{64}\.[a-z0-9]+)")
 
 
 def rewrite(  # noqa: PLR0913 - one a wish, all of them named
@@ -71,7 +83,8 @@ def rewrite(  # noqa: PLR0913 - one a wish, all of them named
 
     Every record keeps its place and its stamp. A log of which a record changes
     gets a fresh lineage, and its header says who rewrote it. The past is
-    replaced: this cannot be undone.
+    replaced: this cannot be undone. Where something changes meanwhile it
+    begins again, so a place can be asked for more than once.
 
     Args:
         store: The session.
@@ -103,22 +116,32 @@ def rewrite(  # noqa: PLR0913 - one a wish, all of them named
             unless the error's notes say that the next command finishes it.
     """
     at_ms = clock_ms() if now_ms is None else now_ms
-    with changing(""), batch_of(store, wait_s) as batch:
-        refuse_busy(store, if_idle_ms, at_ms)
-        if expect is not None:
-            check_seen(store, expect)
-        staged = Staged(store, batch, by, at_ms)
-        staged.dropped = frozenset(drop_blobs)
-        work = _Work(staged, with_, damaged == "as-text", skip, progress)
-        work.run()
-        if finish is not None:
-            finish(staged)
-        if check is not None:
-            check(staged)
-        done = work.done()
-        if done.changed and hasattr(batch, "clears"):
-            batch.clears = True
+
+    def once() -> Rewritten:
+        with changing(""), batch_of(store, wait_s) as batch:
+            refuse_busy(store, if_idle_ms, at_ms)
+            if expect is not None:
+                check_seen(store, expect)
+            before = times(store)
+            staged = Staged(store, batch, by, at_ms)
+            staged.dropped = frozenset(drop_blobs)
+            work = _Work(staged, with_, damaged == "as-text", skip, progress)
+            work.run()
+            if finish is not None:
+                finish(staged)
+            if check is not None:
+                check(staged)
+            # Why: a program that takes no lock may have added what nobody looked at.
+            check_same(before, times(store))
+            done = work.done()
+            if done.changed and hasattr(batch, "clears"):
+                batch.clears = True
         return done
+
+    for _ in range(0 if expect is not None else TRIES - 1):
+        with suppress(errors.Stale, errors.Changed):
+            return once()
+    return once()
 
 
 class _Work:
@@ -241,7 +264,7 @@ class _Work:
         """Stage a log's new bytes; return their number, None where nothing changes."""
         written = 0
         numbers = self._staged.records.setdefault(log, set())
-        watcher = _Watching(self._titles, self._unnamed, numbers)
+        watcher = Watching(self._titles, self._unnamed, numbers)
         passing = LogPass(log, opened, keep, self._with, watcher, as_text=self._as_text)
 
         def stage(before: int) -> Callable[[bytes], object]:
@@ -278,29 +301,23 @@ class _Work:
         Raises:
             errors.Record: It would be none any more.
         """
-        try:
-            fields = loads_object(raw)
-        except ValueError:
-            fields = {}
-        if fields.get("type") != "header":
-            return raw  # Why not refused here: the fold does so, unless damage is let pass.
         staged = self._staged
-        told = fields.get("rewrites")
-        item = {"t": staged.now_ms}
-        author = {} if staged.by is None else {"by": staged.by.to_value()}
-        fields["lineage"] = fresh_lineage()
-        fields["rewrites"] = [*(told if isinstance(told, list) else []), {**item, **author}]
+        new = rewritten_header(raw, fresh_lineage(), LogRewrite(staged.now_ms, staged.by))
+        if new is None:
+            return raw  # Why not refused here: the fold does so, unless damage is let pass.
         try:
-            decode_header(fields)
+            decode_header(loads_object(new))
         except ValueError as error:
             if not self._as_text:
                 raise errors.Record(log, 1, str(error)) from None
-        return dumps(fields)
+        return new
 
     def _set_aside(self, log: str, opened: OpenLog, keep: int, *, staged: bool) -> None:
         tail = opened.read_at(keep, opened.size - keep)
         new = self._with.damaged_line(Record(log, None, None), tail)
-        name = f"{RECOVERED}{log}-{hashlib.sha256(new).hexdigest()}.part"
+        # Why cut: the digest behind it would make the longest of names too long.
+        stem = log.encode()[:_STEM_BYTES].decode("utf-8", "ignore")
+        name = f"{RECOVERED}{stem}-{hashlib.sha256(new).hexdigest()}.part"
         self._staged.write_file(name, new)
         if not staged:
             self._batch.cut_log(log, opened.size, keep)
@@ -336,8 +353,8 @@ class _Work:
         if lost - self._staged.dropped:
             for log in self._store.logs():
                 with self._staged.open_log(log) as opened:
-                    for data in copied(opened, 0, opened.size, overlap=_REFERENCE_BYTES):
-                        names = {found.decode() for found in _REFERENCE.findall(data)}
+                    for data in copied(opened, 0, opened.size, overlap=REFERENCE_BYTES):
+                        names = {found.decode() for found in REFERENCE.findall(data)}
                         lost -= names - self._staged.dropped
         for name in lost:
             self._staged.remove_file(BLOB_FOLDER + name)
@@ -353,16 +370,79 @@ class _Work:
         )
         sizes = {log: pair for log, pair in self._sizes.items() if pair[0] != pair[1]}
         new = self._titles.settled(data, new)
+        if new != data:
+            self._staged.changed.add(META)
         if sizes:
             new = sized_meta(new, sizes)
         if new != data or self._logs:
             # Why also where it is the same: it must not look older than the logs.
-            self._staged.write_file(META, new)
-            if new == data:
-                self._staged.changed.discard(META)
+            self._batch.write_file(META, new)
 
 
-class _Watching(Watcher):
+_STEM_BYTES].decode("utf-8", "ignore")
+        name = f"{RECOVERED}{stem}-{hashlib.sha256(new).hexdigest()}.part"
+        self._staged.write_file(name, new)
+        if not staged:
+            self._batch.cut_log(log, opened.size, keep)
+        self._torn.append(TornTail(log, keep, len(tail), name))
+
+    # -- other files -------------------------------------------------------
+
+    def _whole(self, name: str, data: bytes) -> bytes:
+        found = self._with.hits(data)
+        return data if found is not None and not found else self._with.file(name, data)
+
+    def _file(self, name: str) -> None:
+        with open_file_of(self._store, name) as opened:
+            how = self._with.reading(name, opened.read_at(0, HEAD_BYTES))
+            if how == "skip":
+                return
+            if how == "whole":
+                data = opened.read_at(0, opened.size)
+                self._told(len(data))
+                new = self._whole(name, data)
+                if new != data:
+                    self._staged.write_file(name, new)
+                return
+            passing = FilePass(File(name), opened, self._with)
+            if passing.stage(lambda: self._batch.open_file(name), self._told):
+                self._staged.changed.add(name)
+
+    def _unname(self) -> None:
+        """Remove the blobs that no record names any more since this rewrite."""
+        there = {name.removeprefix(BLOB_FOLDER) for name in self._store.files()}
+        lost = (self._unnamed | self._staged.dropped) & there
+        lost -= self._blobs_gone
+        if lost - self._staged.dropped:
+            for log in self._store.logs():
+                with self._staged.open_log(log) as opened:
+                    for data in copied(opened, 0, opened.size, overlap=REFERENCE_BYTES):
+                        names = {found.decode() for found in REFERENCE.findall(data)}
+                        lost -= names - self._staged.dropped
+        for name in lost:
+            self._staged.remove_file(BLOB_FOLDER + name)
+            self._blobs_gone.add(name)
+
+    def _meta(self) -> None:
+        """Rewrite the meta, and have it say how long the logs are now."""
+        data = self._store.read_file(META)
+        new = (
+            self._whole(META, data)
+            if self._with.reading(META, data[:HEAD_BYTES]) != "skip"
+            else data
+        )
+        sizes = {log: pair for log, pair in self._sizes.items() if pair[0] != pair[1]}
+        new = self._titles.settled(data, new)
+        if new != data:
+            self._staged.changed.add(META)
+        if sizes:
+            new = sized_meta(new, sizes)
+        if new != data or self._logs:
+            # Why also where it is the same: it must not look older than the logs.
+            self._batch.write_file(META, new)
+
+
+class Watching(Watcher):
     """Takes note of what a log's changes mean for the rest of the session."""
 
     def __init__(self, titles: Titles, unnamed: set[str], numbers: set[int]) -> None:
@@ -376,16 +456,14 @@ class _Watching(Watcher):
         self._titles.look(old, new)
 
     def changed_bytes(self, old: bytes, new: bytes) -> None:
-        names = set(_REFERENCE.findall(old))
+        names = set(REFERENCE.findall(old))
         if names:
             self._unnamed.update(
-                name.decode() for name in names.difference(_REFERENCE.findall(new))
+                name.decode() for name in names.difference(REFERENCE.findall(new))
             )
 
 
-_REFERENCE_BYTES: Final = 5 + 64 + 1 + 16
-"""A reference to a blob is not longer."""
-
+_STEM_BYTES: Final = 180
 
 def _pass_by(_: int) -> None:
     """Take no notice."""

@@ -10,6 +10,7 @@ from agentmem_cli.storage.store import open_file_of, open_log_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from agentmem_cli.storage.directory import Stat
     from agentmem_cli.storage.store import LogFile, Store
 
 IDLE_MS: Final = 60_000
@@ -52,6 +53,28 @@ def _mtime(store: Store, method: str, name: str) -> int | None:
     return None if stat is None else int(stat(name).mtime_ns)
 
 
+def times(store: Store) -> dict[str, tuple[int, int]]:
+    """Return bytes and time (ns) of all logs and files, as far as *store* says them."""
+    logs: Callable[[str], Stat] | None = getattr(store, "log_stat", None)
+    files: Callable[[str], Stat] | None = getattr(store, "file_stat", None)
+    if logs is None or files is None:
+        return {}
+    found = {f"logs/{log}": logs(log) for log in store.logs()}
+    found.update((f"files/{name}", files(name)) for name in store.files())
+    return {name: (stat.size, stat.mtime_ns) for name, stat in found.items()}
+
+
+def check_same(before: Mapping[str, object], after: Mapping[str, object]) -> None:
+    """See that two looks at a session saw the same.
+
+    Raises:
+        errors.Stale: They did not.
+    """
+    for name in sorted(before.keys() | after.keys()):
+        if before.get(name) != after.get(name):
+            raise errors.Stale(name)
+
+
 def refuse_busy(store: Store, if_idle_ms: int | None, now_ms: int) -> None:
     """See that no other program is writing to *store*.
 
@@ -76,7 +99,4 @@ def check_seen(store: Store, expect: Mapping[str, Seen]) -> None:
     Raises:
         errors.Stale: A log or a file is not.
     """
-    found = see(store)
-    for name in sorted(found.keys() | expect.keys()):
-        if found.get(name) != expect.get(name):
-            raise errors.Stale(name)
+    check_same(expect, see(store))
