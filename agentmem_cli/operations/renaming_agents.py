@@ -17,6 +17,7 @@ from agentmem_cli.session.refiling import copied
 from agentmem_cli.session.rewriting import Rewrite
 from agentmem_cli.storage.batch import DirBatch
 from agentmem_cli.storage.layout import RECOVERED
+from agentmem_cli.storage.seen import refuse_busy
 
 if TYPE_CHECKING:
     from agentmem_cli.session.codec import JSON, Object
@@ -71,6 +72,8 @@ def rename_agent(
     from agentmem_cli.operations.imports.mapmending import is_map, mend_maps
     from agentmem_cli.session.rewriter import rewrite
 
+    # Why before the lock, too: taking it can make its file, whose time tells what is ours.
+    refuse_busy(store, if_idle_ms, now_ms)
     headers = _Finish(old, new)
 
     def finish(staged: Staged) -> None:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from agentmem_cli.session.author import Author
 from agentmem_cli.session.images import BLOB_FOLDER
-from agentmem_cli.session.passing import blocks, changed_block
+from agentmem_cli.session.passing import blocks, changed_lines
 from agentmem_cli.session.rawlines import fields_of, stamp_of, strings_changed, torn_at
 from agentmem_cli.session.refiling import FilePass
 from agentmem_cli.session.rewriting import HEAD_BYTES, File, Record, RewrittenLog
-from agentmem_cli.storage.seen import IDLE_MS
+from agentmem_cli.storage.seen import IDLE_MS, refuse_busy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,6 +76,8 @@ def change(store: DirStore, with_: Rewrite, wanted: Wanted) -> Done:
     from agentmem_cli.operations.imports.mapmending import is_map, mend_maps
     from agentmem_cli.session.rewriter import rewrite
 
+    # Why before the lock, too: taking it can make its file, whose time tells what is ours.
+    refuse_busy(store, wanted.if_idle_ms, wanted.now_ms)
     done: Rewritten = rewrite(
         store,
         TOOL,
@@ -119,14 +121,16 @@ class _Looking:
 
     def log(self, log: str, opened: OpenLog) -> None:
         records = strings = 0
+        passed, block = 0, b""
 
-        def look(number: int, raw: bytes) -> bytes:
+        def look(start: int, raw: bytes) -> bytes:
             nonlocal records, strings
             if not raw.strip():
                 return raw
             try:
                 new = self._with.line(Record(log, stamp_of(fields_of(raw))), raw)
             except ValueError:
+                number = passed + block.count(b"\n", 0, start) + 1
                 self._unread.append((f"logs/{log}.jsonl", number))
                 return raw
             if new != raw:
@@ -134,13 +138,11 @@ class _Looking:
                 strings += strings_changed(raw, new)
             return raw
 
-        coming = blocks(opened, torn_at(opened), self._with.hits)
-        try:
-            for block in coming:
-                changed_block(block, look)
-                self._told(len(block.data))
-        finally:
-            coming.close()
+        for found in blocks(opened, torn_at(opened)):
+            block = found.data
+            changed_lines(block, self._with.hits(block), look)
+            passed += block.count(b"\n")
+            self._told(len(block))
         if records:
             self._logs.append(RewrittenLog(log, records, strings))
 
