@@ -10,7 +10,7 @@ from agentmem_cli.limits import CHUNK_BYTES
 from agentmem_cli.session.codec import dumps, loads_object
 from agentmem_cli.session.message import Message
 from agentmem_cli.session.meta import BadMeta, SessionMeta, title_of
-from agentmem_cli.session.passing import blocks, changed_lines
+from agentmem_cli.session.passing import Watcher, blocks, changed_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from agentmem_cli.session.codec import JSON, Object
     from agentmem_cli.session.images import BlobFiles
     from agentmem_cli.session.record import LogRewrite
-    from agentmem_cli.session.rewriting import File, Rewrite
+    from agentmem_cli.session.rewriting import File, Record, Rewrite
     from agentmem_cli.session.source import OpenLog
     from agentmem_cli.storage.store import Sink
 
@@ -190,3 +190,25 @@ def _texts(record: Object) -> Iterator[str]:
     for entry in entries if isinstance(entries, list) else ():
         message = entry.get("message") if isinstance(entry, dict) else None
         yield Message.of(message).text if isinstance(message, dict) else ""
+
+
+class Watching(Watcher):
+    """Takes note of what a log's changes mean for the rest of the session."""
+
+    def __init__(self, titles: Titles, unnamed: set[str], numbers: set[int]) -> None:
+        """Add to what is given: blobs that a record no longer names, and the ``n`` of records."""
+        self._titles = titles
+        self._unnamed = unnamed
+        self._numbers = numbers
+
+    def changed(self, at: Record, old: Object, new: Object) -> None:
+        """Note its ``n``, and whether the title was made of it."""
+        assert at.stamp is not None
+        self._numbers.add(at.stamp.n)
+        self._titles.look(old, new)
+
+    def changed_bytes(self, old: bytes, new: bytes) -> None:
+        """Note which blobs it names no longer."""
+        names = set(REFERENCE.findall(old))
+        if names:
+            self._unnamed.update(name.decode() for name in names.difference(REFERENCE.findall(new)))

@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from agentmem_cli.session.author import Author
-    from agentmem_cli.session.codec import Object
     from agentmem_cli.session.source import OpenLog
     from agentmem_cli.storage.store import Batch, Store
 
@@ -379,91 +378,8 @@ class _Work:
             self._batch.write_file(META, new)
 
 
-_STEM_BYTES].decode("utf-8", "ignore")
-        name = f"{RECOVERED}{stem}-{hashlib.sha256(new).hexdigest()}.part"
-        self._staged.write_file(name, new)
-        if not staged:
-            self._batch.cut_log(log, opened.size, keep)
-        self._torn.append(TornTail(log, keep, len(tail), name))
-
-    # -- other files -------------------------------------------------------
-
-    def _whole(self, name: str, data: bytes) -> bytes:
-        found = self._with.hits(data)
-        return data if found is not None and not found else self._with.file(name, data)
-
-    def _file(self, name: str) -> None:
-        with open_file_of(self._store, name) as opened:
-            how = self._with.reading(name, opened.read_at(0, HEAD_BYTES))
-            if how == "skip":
-                return
-            if how == "whole":
-                data = opened.read_at(0, opened.size)
-                self._told(len(data))
-                new = self._whole(name, data)
-                if new != data:
-                    self._staged.write_file(name, new)
-                return
-            passing = FilePass(File(name), opened, self._with)
-            if passing.stage(lambda: self._batch.open_file(name), self._told):
-                self._staged.changed.add(name)
-
-    def _unname(self) -> None:
-        """Remove the blobs that no record names any more since this rewrite."""
-        there = {name.removeprefix(BLOB_FOLDER) for name in self._store.files()}
-        lost = (self._unnamed | self._staged.dropped) & there
-        lost -= self._blobs_gone
-        if lost - self._staged.dropped:
-            for log in self._store.logs():
-                with self._staged.open_log(log) as opened:
-                    for data in copied(opened, 0, opened.size, overlap=REFERENCE_BYTES):
-                        names = {found.decode() for found in REFERENCE.findall(data)}
-                        lost -= names - self._staged.dropped
-        for name in lost:
-            self._staged.remove_file(BLOB_FOLDER + name)
-            self._blobs_gone.add(name)
-
-    def _meta(self) -> None:
-        """Rewrite the meta, and have it say how long the logs are now."""
-        data = self._store.read_file(META)
-        new = (
-            self._whole(META, data)
-            if self._with.reading(META, data[:HEAD_BYTES]) != "skip"
-            else data
-        )
-        sizes = {log: pair for log, pair in self._sizes.items() if pair[0] != pair[1]}
-        new = self._titles.settled(data, new)
-        if new != data:
-            self._staged.changed.add(META)
-        if sizes:
-            new = sized_meta(new, sizes)
-        if new != data or self._logs:
-            # Why also where it is the same: it must not look older than the logs.
-            self._batch.write_file(META, new)
-
-
-class Watching(Watcher):
-    """Takes note of what a log's changes mean for the rest of the session."""
-
-    def __init__(self, titles: Titles, unnamed: set[str], numbers: set[int]) -> None:
-        self._titles = titles
-        self._unnamed = unnamed
-        self._numbers = numbers
-
-    def changed(self, at: Record, old: Object, new: Object) -> None:
-        assert at.stamp is not None
-        self._numbers.add(at.stamp.n)
-        self._titles.look(old, new)
-
-    def changed_bytes(self, old: bytes, new: bytes) -> None:
-        names = set(REFERENCE.findall(old))
-        if names:
-            self._unnamed.update(
-                name.decode() for name in names.difference(REFERENCE.findall(new))
-            )
-
-
 _STEM_BYTES: Final = 180
+
 
 def _pass_by(_: int) -> None:
     """Take no notice."""
