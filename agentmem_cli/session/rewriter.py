@@ -115,27 +115,12 @@ def rewrite(  # noqa: PLR0913 - one a wish, all of them named
             unless the error's notes say that the next command finishes it.
     """
     at_ms = clock_ms() if now_ms is None else now_ms
+    wishes = _Wishes(damaged == "as-text", expect, skip, finish, check, drop_blobs, progress)
 
     def once() -> Rewritten:
         with changing(""), batch_of(store, wait_s) as batch:
             refuse_busy(store, if_idle_ms, at_ms)
-            if expect is not None:
-                check_seen(store, expect)
-            before = times(store)
-            staged = Staged(store, batch, by, at_ms)
-            staged.dropped = frozenset(drop_blobs)
-            work = _Work(staged, with_, damaged == "as-text", skip, progress)
-            work.run()
-            if finish is not None:
-                finish(staged)
-            if check is not None:
-                check(staged)
-            # Why: a program that takes no lock may have added what nobody looked at.
-            check_same(before, times(store))
-            done = work.done()
-            if done.changed and hasattr(batch, "clears"):
-                batch.clears = True
-        return done
+            return _once(Staged(store, batch, by, at_ms), with_, wishes)
 
     for _ in range(0 if expect is not None else TRIES - 1):
         with suppress(errors.Stale, errors.Changed):
@@ -143,24 +128,50 @@ def rewrite(  # noqa: PLR0913 - one a wish, all of them named
     return once()
 
 
+class _Wishes(NamedTuple):
+    """Arguments of `rewrite`."""
+
+    as_text: bool
+    expect: Mapping[str, Seen] | None
+    skip: Callable[[str], bool] | None
+    finish: Callable[[Staged], None] | None
+    check: Callable[[Staged], None] | None
+    dropped: Collection[str]
+    progress: Callable[[int], None] | None
+
+
+def _once(staged: Staged, with_: Rewrite, wishes: _Wishes) -> Rewritten:
+    """Stage a rewrite under the lock; what is returned is true when the batch is made."""
+    store = staged.store
+    if wishes.expect is not None:
+        check_seen(store, wishes.expect)
+    before = times(store)
+    staged.dropped = frozenset(wishes.dropped)
+    work = _Work(staged, with_, wishes)
+    work.run()
+    if wishes.finish is not None:
+        wishes.finish(staged)
+    if wishes.check is not None:
+        wishes.check(staged)
+    # Why: a program that takes no lock may have added what nobody looked at.
+    check_same(before, times(store))
+    done = work.done()
+    if done.changed and hasattr(staged.batch, "clears"):
+        staged.batch.clears = True
+    return done
+
+
 class _Work:
     """One rewrite on its way; its steps come in the order of its methods."""
 
-    def __init__(
-        self,
-        staged: Staged,
-        with_: Rewrite,
-        as_text: bool,  # noqa: FBT001 - private
-        skip: Callable[[str], bool] | None,
-        progress: Callable[[int], None] | None,
-    ) -> None:
+    def __init__(self, staged: Staged, with_: Rewrite, wishes: _Wishes) -> None:
         self._staged = staged
         self._store: Store = staged.store
         self._batch: Batch = staged.batch
         self._with = staged.with_ = with_
-        self._as_text = as_text
-        self._skip = skip
-        self._told: Callable[[int], None] = progress or _pass_by
+        self._as_text = wishes.as_text
+        self._skip = wishes.skip
+        self._told: Callable[[int], None] = wishes.progress or _pass_by
         self._logs: list[RewrittenLog] = []
         self._sizes: dict[str, tuple[int, int]] = {}
         self._torn: list[TornTail] = []
