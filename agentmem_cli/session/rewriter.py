@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from agentmem_cli import errors
 from agentmem_cli.session.clock import fresh_lineage
