@@ -39,7 +39,9 @@ class Following(Rewrite):
         """Follow *renames*, old digest to new one, and lose the blobs *dropped*, by name."""
         self._with = with_
         self._dropped = frozenset(dropped)
-        gone = {name.partition(".")[0]: GONE for name in dropped}
+        digests = (name.partition(".")[0] for name in dropped)
+        # Why checked: a name may have come from what a log says.
+        gone = {digest: GONE for digest in digests if re.fullmatch(_DIGEST, digest)}
         self._renames = {**gone, **renames}
         few = len(self._renames) <= _ALTERNATIVES_MAX
         pattern = "|".join(map(re.escape, self._renames)) if few else _DIGEST
