@@ -32,6 +32,7 @@ SECTIONS: Final[dict[str, dict[str, str]]] = {
         "show": "agentmem_cli.cli.look:show",
         "log": "agentmem_cli.cli.look:log",
         "as-of": "agentmem_cli.cli.look:as_of",
+        "scan": "agentmem_cli.cli.scan:scan",
         "export": "agentmem_cli.cli.exported:export",
     },
     "Change, with the past kept": {
@@ -41,6 +42,7 @@ SECTIONS: Final[dict[str, dict[str, str]]] = {
         "rename": "agentmem_cli.cli.rewritten:rename",
     },
     "Change, with the past replaced": {
+        "redact": "agentmem_cli.cli.redact:redact",
         "rewrite": "agentmem_cli.cli.rewritten:rewrite",
         "remap": "agentmem_cli.cli.rewritten:remap",
     },

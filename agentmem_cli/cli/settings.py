@@ -97,6 +97,26 @@ class Settings:
         return config_root()
 
     @cached_property
+    def config_folder(self) -> Path:
+        """The folder of the key of masks: AGENTMEM_CONFIG, or the user's one for settings."""
+        named = self._environ.get("AGENTMEM_CONFIG")
+        if named:
+            return Path(named).expanduser()
+        from agentmem_cli.storage.root import config_root
+
+        return config_root()
+
+    @cached_property
+    def cache_folder(self) -> Path:
+        """The folder of compiled rules: AGENTMEM_CACHE, or the user's one for caches."""
+        named = self._environ.get("AGENTMEM_CACHE")
+        if named:
+            return Path(named).expanduser()
+        from agentmem_cli.storage.root import cache_root
+
+        return cache_root()
+
+    @cached_property
     def zone(self) -> tzinfo | None:
         """The zone that times are read and shown in; None is the machine's own."""
         if not self._utc:

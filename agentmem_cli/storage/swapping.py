@@ -106,6 +106,12 @@ class Swap:
         """Return the file, as long as it was when this was made, as a stream that can seek."""
         return _stream(self._source, self.size)
 
+    def staged(self) -> OpenLog:
+        """Open what was staged; close it when done."""
+        assert self._written >= 0
+        self._flush()
+        return OpenLog(os.dup(self._written))
+
     def staged_reader(self) -> BinaryIO:
         """Return what was staged as a stream that can seek."""
         assert self._written >= 0

@@ -82,13 +82,18 @@ class Veil:
         return told
 
 
-def rows_of(findings: Findings, masks: Masks, session: str | None) -> list[Row]:
-    """Return what may be told of *findings*."""
+def rows_of(
+    findings: Findings, masks: Masks, session: str | None, *, fingerprints: bool = True
+) -> list[Row]:
+    """Return what may be told of *findings*, with or without fingerprints."""
     veil = Veil(finding.value for finding in findings.rows)
-    return [_row(finding, masks, session, veil) for finding in findings.rows]
+    session = None if session is None else veil(session)
+    return [
+        _row(finding, masks if fingerprints else None, session, veil) for finding in findings.rows
+    ]
 
 
-def _row(finding: Finding, masks: Masks, session: str | None, veil: Veil) -> Row:
+def _row(finding: Finding, masks: Masks | None, session: str | None, veil: Veil) -> Row:
     place = finding.place
     return Row(
         session,
@@ -102,13 +107,14 @@ def _row(finding: Finding, masks: Masks, session: str | None, veil: Veil) -> Row
         finding.confidence,
         finding.rule,
         finding.fate,
-        masks.fingerprint(finding.value),
+        "" if masks is None else masks.fingerprint(finding.value),
     )
 
 
 def skipped_of(findings: Findings, session: str | None) -> list[Skipped]:
     """Return what could not be looked into."""
     veil = Veil(finding.value for finding in findings.rows)
+    session = None if session is None else veil(session)
     return [
         Skipped(session, veil(each.place.name), each.place.line, veil(each.why))
         for each in findings.unread

@@ -1,0 +1,251 @@
+"""The command that masks secrets, in every past state: redact."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agentmem_cli.cli.many import AllOption, IdleOption, Sought, check_asks, idle_ms
+from agentmem_cli.cli.options import (
+    DryRunOption,
+    JsonOption,
+    LabelOption,
+    LargerOption,
+    ModelOption,
+    OlderOption,
+    SinceOption,
+    TitleOption,
+    UntilOption,
+    YesOption,
+)
+from agentmem_cli.cli.rewritten import ProjectOption
+from agentmem_cli.cli.secret_options import (
+    AggressiveOption,
+    AllowOption,
+    AllowUnreadOption,
+    DamagedOption,
+    EnvFileOption,
+    FilesOption,
+    JobsOption,
+    KeepOption,
+    LiteralsOption,
+    NoFingerprintOption,
+    NoRulesOption,
+    OnlyOption,
+    PatternsOption,
+    PiiOption,
+    SkipOption,
+    TargetsArg,
+    Wishes,
+    size_of,
+    spec_of,
+    targets_of,
+)
+from agentmem_cli.cli.settings import Settings
+from agentmem_cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from agentmem_cli.operations.outside import Passed
+    from agentmem_cli.operations.secrets.spec import Spec
+    from agentmem_cli.operations.secrets.working import How, Target
+
+
+def redact(
+    context: typer.Context,
+    words: TargetsArg = None,
+    everything: AllOption = False,
+    files: FilesOption = False,
+    pii: PiiOption = None,
+    aggressive: AggressiveOption = False,
+    literals: LiteralsOption = None,
+    regexes: PatternsOption = None,
+    env_file: EnvFileOption = None,
+    no_rules: NoRulesOption = False,
+    only: OnlyOption = None,
+    skip: SkipOption = None,
+    keep: KeepOption = None,
+    allow: AllowOption = None,
+    no_fingerprint: NoFingerprintOption = False,
+    drop_blobs: Annotated[
+        bool,
+        typer.Option("--drop-blobs", help="Give up images and the like in which something stands."),
+    ] = False,
+    damaged: DamagedOption = "refuse",
+    allow_unread: AllowUnreadOption = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Only look again whether something is left.")
+    ] = False,
+    receipt: Annotated[
+        str | None,
+        typer.Option("--receipt", metavar="FILE", help="Add a record of this run to a file."),
+    ] = None,
+    if_idle: IdleOption = "60s",
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force",
+            "-f",
+            help="Though it was just changed; and .env files, and files with other names.",
+        ),
+    ] = False,
+    jobs: JobsOption = 1,
+    project: ProjectOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    model: ModelOption = None,
+    label: LabelOption = None,
+    title: TitleOption = None,
+    larger: LargerOption = None,
+    older: OlderOption = None,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
+    json: JsonOption = False,
+) -> int | None:
+    """Mask secrets in sessions or files, in every past state, and prove it.
+
+    A value that was found is masked wherever it stands, however it is
+    written. It cannot be undone and no copy is kept. The exit status is 1
+    where something stays or could not be looked into. Masking does not revoke.
+    """
+    from agentmem_cli.operations.secrets.working import How
+
+    settings = Settings.of(context)
+    sought = Sought(
+        since=since,
+        until=until,
+        model=model,
+        label=label,
+        title=title,
+        larger=larger,
+        older=older,
+        project=project,
+    )
+    wishes = Wishes(
+        pii,
+        aggressive,
+        literals or (),
+        regexes or (),
+        env_file or (),
+        no_rules,
+        only or (),
+        skip or (),
+        keep or (),
+        allow,
+        no_fingerprint,
+    )
+    if damaged not in ("refuse", "as-text"):
+        msg = f"--damaged: {damaged!r} is none of refuse, as-text"
+        raise UsageError(msg)
+    idle = idle_ms(if_idle, force=force)
+    looks_only = dry_run or verify
+    if not looks_only:
+        check_asks(settings, yes=yes)
+        _check_input(settings, wishes, yes=yes)
+    targets, passed = targets_of(settings, words, sought, everything=everything, files=files)
+    spec = spec_of(settings, wishes, looks_only=looks_only, jobs=jobs)
+    how = How(
+        settings.now_ms,
+        idle,
+        "as-text" if damaged == "as-text" else "refuse",
+        drop_blobs,
+        force,
+        settings.lock_wait_s,
+        fingerprints=spec.fingerprints,
+    )
+    run = _Run(settings, targets, passed, spec, how, jobs, json)
+    if verify:
+        return run.look(verifies=True)
+    if dry_run:
+        return run.plan()
+    return run.redact(yes=yes, receipt=receipt, allow_unread=allow_unread)
+
+
+def _check_input(settings: Settings, wishes: Wishes, *, yes: bool) -> None:
+    """See that standard input is not both the answer and a file."""
+    names = (*wishes.literals, *wishes.patterns, *wishes.env_files)
+    if "-" in names and not yes and settings.asks:
+        raise UsageError(
+            "standard input is named as a file, so nobody can answer", hint="Add --yes."
+        )
+
+
+class _Run:
+    """One run of `redact`."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        targets: list[Target],
+        passed: list[Passed],
+        spec: Spec,
+        how: How,
+        jobs: int,
+        json: bool,
+    ) -> None:
+        self._settings = settings
+        self._targets = targets
+        self._passed = passed
+        self._spec = spec
+        self._how = how
+        self._jobs = jobs
+        self._json = json
+
+    def look(self, *, verifies: bool = False) -> int | None:
+        """Look as `scan` does."""
+        from agentmem_cli.cli.output import talk
+        from agentmem_cli.cli.render import progress
+        from agentmem_cli.cli.scanned import Scanned
+        from agentmem_cli.operations.secrets.pool import run_all
+
+        form = "json" if self._json else "table"
+        told = Scanned(self._settings, self._targets, self._passed, form, begun_s=time.monotonic())
+        with progress("look", self._total(1), self._settings) as advance:
+            for outcome in run_all(
+                self._targets, self._how, self._spec, jobs=self._jobs, advance=advance
+            ):
+                told.take(outcome)
+        status = told.finish()
+        if verifies:
+            talk("No value is kept, so this only looked again by the rules and files of this run.")
+        return status
+
+    def plan(self) -> int | None:
+        """Show what would be masked; nothing is changed."""
+        from agentmem_cli.cli.output import talk
+
+        status = self.look()
+        talk("Nothing was changed (dry run).")
+        return None if status == 1 else status
+
+    def redact(self, *, yes: bool, receipt: str | None, allow_unread: bool) -> int | None:
+        """Mask, after a look and a question where a person can answer it."""
+        from agentmem_cli.cli.many import confirm
+        from agentmem_cli.cli.output import talk
+        from agentmem_cli.cli.redacted import Receipts, Redacted
+        from agentmem_cli.cli.render import count, progress
+        from agentmem_cli.operations.secrets.pool import run_all
+
+        kept = None if receipt is None else Receipts(Path(receipt))
+        if not yes:
+            status = self.look()
+            if status is None:
+                return None
+            thing = "session" if self._targets[0].is_session else "file"
+            talk("Masks replace what is there. It cannot be undone, and no copy is kept.")
+            question = f"Mask what is to be masked in {count(len(self._targets), thing)}?"
+            if not confirm(self._settings, question, yes=False):
+                return 1
+        told = Redacted(self._settings, self._targets, self._passed, json=self._json)
+        how = self._how._replace(redact=True)
+        with progress("redact", self._total(3), self._settings) as advance:
+            for outcome in run_all(
+                self._targets, how, self._spec, jobs=self._jobs, advance=advance
+            ):
+                told.take(outcome)
+        return told.finish(kept, allow_unread=allow_unread)
+
+    def _total(self, passes: int) -> int | None:
+        return size_of(self._targets) * passes if self._settings.talks else None

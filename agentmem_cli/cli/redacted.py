@@ -1,0 +1,242 @@
+"""How `redact` tells what it masked, and what of it is kept: the receipt."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from agentmem_cli.cli.clock import utc_time
+from agentmem_cli.cli.output import json_line, talk, warn
+from agentmem_cli.cli.render import count, summary
+from agentmem_cli.cli.scanned import (
+    FAILED,
+    FATES,
+    failed_value,
+    finding_value,
+    kinds_told,
+    place_of,
+    raise_only,
+    tell_failure,
+    unread_value,
+)
+from agentmem_cli.cli.text import one_line
+from agentmem_cli.operations.secrets.told import Skipped
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from agentmem_cli.cli.output import Output
+    from agentmem_cli.cli.settings import Settings
+    from agentmem_cli.operations.outside import Passed
+    from agentmem_cli.operations.secrets.working import Outcome, Target
+    from agentmem_cli.session.codec import JSON, Object
+
+REDACT: Final = "agentmem.redact/1"
+RECEIPT: Final = "agentmem.receipt/1"
+
+_TOLD: Final = 20
+
+
+class Receipts:
+    """A file that gets a record of a run: one JSON object a line."""
+
+    def __init__(self, path: Path) -> None:
+        """See, before any work, that *path* can be written.
+
+        Raises:
+            OSError: It cannot.
+        """
+        self._path = path
+        os.close(self._open())
+
+    def add(self, record: bytes) -> None:
+        """Add *record*, a line; it is on the disk when this returns."""
+        from agentmem_cli.storage.streams import write_whole
+
+        descriptor = self._open()
+        try:
+            write_whole(descriptor, record)
+        finally:
+            os.close(descriptor)
+
+    def _open(self) -> int:
+        # Why so: of what was found it holds nothing, but where it was found is nobody's business.
+        return os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+
+class Redacted:
+    """Tells what one run of `redact` did."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        targets: Sequence[Target],
+        passed: Sequence[Passed],
+        *,
+        json: bool,
+    ) -> None:
+        """Begin the clock; *passed* is what in folders was passed by."""
+        self._settings = settings
+        self._targets = targets
+        self._json = json
+        self._begun_s = time.monotonic()
+        self._done: list[Outcome] = []
+        self._failed: list[Outcome] = []
+        self._passed = [Skipped(None, each.path, 0, each.why) for each in passed]
+
+    def take(self, outcome: Outcome) -> None:
+        """Take up what came of one target.
+
+        Raises:
+            AgentMemError: It is the only one, and it failed.
+            OSError: Likewise.
+        """
+        if outcome.error is not None:
+            raise_only(outcome, self._targets)
+            self._failed.append(outcome)
+        else:
+            self._done.append(outcome)
+
+    def finish(self, receipts: Receipts | None, *, allow_unread: bool) -> int | None:
+        """Print all of it, write the receipt, and return the exit status."""
+        receipt = self._receipt()
+        if receipts is not None:
+            receipts.add(json_line(receipt))
+        with self._settings.output() as out:
+            for outcome in self._done:
+                if self._json:
+                    out.object(REDACT, _value(outcome))
+                else:
+                    self._lines(out, outcome)
+            if self._json:
+                for outcome in self._failed:
+                    out.object(FAILED, failed_value(outcome))
+                out.write_bytes(json_line(receipt))
+        status = None
+        for outcome in self._failed:
+            status = status or tell_failure(outcome, quiet=self._json)
+        self._tell()
+        if status is not None:
+            return status
+        stays = any(outcome.left or outcome.skipped for outcome in self._done) or self._passed
+        return 1 if stays and not allow_unread else None
+
+    def _lines(self, out: Output, outcome: Outcome) -> None:
+        told = "nothing to mask"
+        if outcome.changed:
+            total = sum(outcome.kinds.values())
+            told = f"{count(total, 'mask')} ({kinds_told(outcome.kinds)})"
+            if outcome.signatures:
+                told += f"; {count(outcome.signatures, 'signature')} of changed text removed"
+        elif len(self._targets) > _TOLD and not (outcome.left or outcome.skipped):
+            return
+        if outcome.changed and not (outcome.left or outcome.skipped):
+            told += "; proven: no masked value is left"
+        name = _name(outcome)
+        out.line(one_line(f"{name}: {told}"))
+        for row in outcome.left[:_TOLD]:
+            where = place_of(None, row.name, row.line)
+            out.line(one_line(f"  stays: {row.kind} at {where}: {FATES[row.fate]}"))
+        if len(outcome.left) > _TOLD:
+            out.line(f"  and {count(len(outcome.left) - _TOLD)} more that stay")
+
+    def _tell(self) -> None:
+        skipped = [*(each for one in self._done for each in one.skipped), *self._passed]
+        for each in skipped[:_TOLD]:
+            if not self._json:
+                warn(f"{place_of(each.session, each.name, each.line)}: {each.why}")
+        if not self._targets:
+            talk("Nothing fits: nothing was changed.")
+            return
+        thing = "session" if self._targets[0].is_session else "file"
+        changed = sum(outcome.changed for outcome in self._done)
+        size = sum(outcome.size for outcome in self._done)
+        events = sum(outcome.events for outcome in self._done)
+        work = summary(events, "event", size, time.monotonic() - self._begun_s)
+        targets = f"{count(changed)} of {count(len(self._targets), thing)} changed"
+        talk(f"{targets}; {work}")
+        self._remind(changed)
+
+    def _remind(self, changed: int) -> None:
+        if not changed:
+            return
+        sources = sorted(
+            {
+                str(source)
+                for outcome in self._done
+                if outcome.receipt is not None
+                for source in _listed(outcome.receipt.get("sources"))
+            }
+        )
+        if sources:
+            more = f" and {len(sources) - 1} more" if len(sources) > 1 else ""
+            talk(
+                f"What was imported still holds what it held: {one_line(sources[0])}{more}; "
+                "agentmem redact --files masks such files."
+            )
+        forks = [
+            outcome.receipt["forked_from"]
+            for outcome in self._done
+            if outcome.receipt is not None and outcome.receipt.get("forked_from")
+        ]
+        if forks:
+            talk(f"So may the session it was forked from: {one_line(str(forks[0]))}")
+        talk("Masking does not revoke: change every key and password that was found.")
+
+    def _receipt(self) -> Object:
+        masks: Counter[str] = Counter()
+        for outcome in self._done:
+            masks.update(outcome.kinds)
+        targets: list[JSON] = [
+            {**outcome.receipt, **_ends(outcome)}
+            for outcome in self._done
+            if outcome.receipt is not None
+        ]
+        return {
+            "schema": RECEIPT,
+            "at": utc_time(self._settings.now_ms),
+            "masks": dict(sorted(masks.items())),
+            "changed": len(targets),
+            "unchanged": len(self._done) - len(targets),
+            "failed": len(self._failed),
+            "targets": targets,
+        }
+
+
+def _ends(outcome: Outcome) -> Object:
+    left: list[JSON] = [
+        {"in": row.name, "line": row.line, "kind": row.kind, "why": row.fate}
+        for row in outcome.left
+    ]
+    return {"left": left}
+
+
+def _listed(value: JSON) -> list[JSON]:
+    return value if isinstance(value, list) else []
+
+
+def _name(outcome: Outcome) -> str:
+    told = outcome.receipt
+    name = None if told is None else told.get("session") or told.get("file")
+    return name if isinstance(name, str) else outcome.target.id
+
+
+def _value(outcome: Outcome) -> Object:
+    what = "session" if outcome.target.is_session else "file"
+    left: list[JSON] = [finding_value(row) for row in outcome.left]
+    unread: list[JSON] = [unread_value(each) for each in outcome.skipped]
+    return {
+        what: _name(outcome),
+        "changed": outcome.changed,
+        "masks": dict(sorted(outcome.kinds.items())),
+        "strings": outcome.strings,
+        "signatures_removed": outcome.signatures,
+        "left": left,
+        "unread": unread,
+        "encrypted": outcome.opaque,
+        "events": outcome.events,
+        "bytes": outcome.size,
+    }

@@ -1,0 +1,274 @@
+"""How `scan` tells what it found; `redact` shows its plan in the same words."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from agentmem_cli.cli.failure import explain
+from agentmem_cli.cli.output import json_line, talk, warn
+from agentmem_cli.cli.render import Column, count, summary, table
+from agentmem_cli.operations.secrets.told import Skipped
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agentmem_cli.cli.output import Output
+    from agentmem_cli.cli.settings import Settings
+    from agentmem_cli.operations.outside import Passed
+    from agentmem_cli.operations.secrets.told import Row
+    from agentmem_cli.operations.secrets.working import Outcome, Target
+    from agentmem_cli.session.codec import JSON, Object
+
+FINDING: Final = "agentmem.finding/1"
+UNREAD: Final = "agentmem.unread/1"
+SCAN: Final = "agentmem.scan/1"
+FAILED: Final = "agentmem.failed/1"
+
+FATES: Final = {
+    "mask": "",
+    "structural": "in an id, a time or a signature; never masked",
+    "name": "in a name; rename gives another",
+    "bytes": "in bytes that are no text; never masked",
+    "allowed": "kept on purpose",
+    "unsure": "not sure; --aggressive masks it",
+}
+
+_TOLD: Final = 20
+
+
+class Scanned:
+    """Tells what one run of `scan` found."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        targets: Sequence[Target],
+        passed: Sequence[Passed],
+        form: str,
+        *,
+        begun_s: float,
+    ) -> None:
+        """Tell in the *form* table, json or sarif."""
+        self._settings = settings
+        self._targets = targets
+        self._form = form
+        self._begun_s = begun_s
+        self._rows: list[Row] = []
+        self._unsure = 0
+        self._allowed = 0
+        self._skipped = [Skipped(None, each.path, 0, each.why) for each in passed]
+        self._events = 0
+        self._size = 0
+        self._opaque = 0
+        self._with = 0
+        self._status: int | None = None
+        self._failed: list[Outcome] = []
+
+    def take(self, outcome: Outcome) -> None:
+        """Take up what came of one target.
+
+        Raises:
+            AgentMemError: It is the only one, and it failed.
+            OSError: Likewise.
+        """
+        if outcome.error is not None:
+            raise_only(outcome, self._targets)
+            self._failed.append(outcome)
+            return
+        self._rows += outcome.rows
+        self._skipped += outcome.skipped
+        self._events += outcome.events
+        self._size += outcome.size
+        self._opaque += outcome.opaque
+        self._with += bool(outcome.found)
+
+    def finish(self) -> int | None:
+        """Print all of it, and return the exit status."""
+        counts = Counter(row.fate for row in self._rows)
+        shown = [row for row in self._rows if row.fate not in ("unsure", "allowed")]
+        with self._settings.output(paged=self._form == "table") as out:
+            if self._form == "sarif":
+                self._sarif(out)
+            elif self._form == "json":
+                self._objects(out, shown)
+            elif shown:
+                print_rows(out, shown, self._settings)
+        for outcome in self._failed:
+            self._status = self._status or tell_failure(outcome, quiet=self._form == "json")
+        self._tell(shown, counts)
+        if self._status is not None:
+            return self._status
+        return 1 if shown or self._skipped else None
+
+    def _sarif(self, out: Output) -> None:
+        from agentmem_cli import __version__
+        from agentmem_cli.operations.secrets.sarif import sarif_log
+
+        rows = [row for row in self._rows if row.fate != "unsure"]
+        failed = [Skipped(_session(each), each.target.id, 0, _why(each)) for each in self._failed]
+        log = sarif_log(rows, [*self._skipped, *failed], version=__version__)
+        out.write_bytes(json_line(log))
+
+    def _objects(self, out: Output, shown: Sequence[Row]) -> None:
+        for row in shown:
+            out.object(FINDING, finding_value(row))
+        for skipped in self._skipped:
+            out.object(UNREAD, unread_value(skipped))
+        for outcome in self._failed:
+            out.object(FAILED, failed_value(outcome))
+        kinds = Counter(row.kind for row in shown)
+        fates = Counter(row.fate for row in self._rows)
+        told: Object = {
+            "clean": not (shown or self._skipped or self._failed),
+            "targets": len(self._targets),
+            "failed": len(self._failed),
+            "findings": len(shown),
+            "kinds": dict(sorted(kinds.items())),
+            "kept": fates["allowed"],
+            "unsure": fates["unsure"],
+            "unread": len(self._skipped),
+            "encrypted": self._opaque,
+            "events": self._events,
+            "bytes": self._size,
+        }
+        out.object(SCAN, told)
+
+    def _tell(self, shown: Sequence[Row], counts: Counter[str]) -> None:
+        for skipped in self._skipped[:_TOLD]:
+            if self._form == "table":
+                warn(f"{place_of(skipped.session, skipped.name, skipped.line)}: {skipped.why}")
+        more = len(self._skipped) - _TOLD
+        if more > 0 and self._form == "table":
+            warn(f"{count(more, 'more place')} could not be looked into; --json names them all")
+        if not self._targets:
+            talk("Nothing fits: nothing was looked at.")
+            return
+        kinds = Counter(row.kind for row in shown)
+        told = count(len(shown), "finding") if shown else "nothing found"
+        if kinds:
+            told += f" ({kinds_told(kinds)})"
+        notes = [
+            f"{count(counts['unsure'])} not sure (--aggressive has them)"
+            if counts["unsure"]
+            else "",
+            f"{count(counts['allowed'])} kept on purpose" if counts["allowed"] else "",
+            f"{count(len(self._skipped))} not looked into" if self._skipped else "",
+            f"{count(self._opaque, 'encrypted content')} nobody can look into"
+            if self._opaque
+            else "",
+        ]
+        thing = "session" if self._targets[0].is_session else "file"
+        work = summary(self._events, "event", self._size, time.monotonic() - self._begun_s)
+        said = "; ".join([told, *(note for note in notes if note)])
+        talk(f"{said}. {count(len(self._targets), thing)}, {work}")
+
+
+def kinds_told(kinds: Counter[str] | dict[str, int]) -> str:
+    """Write counts of kinds, the most frequent first."""
+    order = sorted(kinds.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{number:,} {kind}" for kind, number in order)
+
+
+def print_rows(out: Output, rows: Sequence[Row], settings: Settings) -> None:
+    """Print a table of findings."""
+    marked = any(row.fingerprint for row in rows)
+    noted = any(FATES[row.fate] for row in rows)
+    columns = [Column("WHERE", least=24, style="cyan"), Column("KIND", least=10)]
+    columns.append(Column("SURE"))
+    if marked:
+        columns.append(Column("MARK"))
+    columns.append(Column("IN", least=8))
+    if noted:
+        columns.append(Column("NOT MASKED", least=8, style="yellow"))
+    cells = []
+    for row in rows:
+        line = [place_of(row.session, row.name, row.line), row.kind, row.confidence]
+        if marked:
+            line.append(row.fingerprint)
+        line.append(f"{'key ' if row.is_key else ''}{row.path}" or "text")
+        if noted:
+            line.append(FATES[row.fate])
+        cells.append(line)
+    table(out, columns, cells, settings)
+
+
+def place_of(session: str | None, name: str, line: int) -> str:
+    """Write where something stands: ``pi-1 logs/main.jsonl:12``."""
+    place = f"{name}:{line}" if line > 0 else name
+    return place if session is None or session == name else f"{session} {place}"
+
+
+def finding_value(row: Row) -> Object:
+    """Return a finding as JSON."""
+    return {
+        "session": row.session,
+        "file": row.name,
+        "line": row.line or None,
+        "seq": row.seq,
+        "n": row.n,
+        "path": row.path or None,
+        "is_key": row.is_key,
+        "kind": row.kind,
+        "confidence": row.confidence,
+        "rule": row.rule,
+        "fingerprint": row.fingerprint or None,
+        "masked": row.fate == "mask",
+        "fate": row.fate,
+    }
+
+
+def unread_value(skipped: Skipped) -> Object:
+    """Return what could not be looked into as JSON."""
+    return {
+        "session": skipped.session,
+        "file": skipped.name,
+        "line": skipped.line or None,
+        "why": skipped.why,
+    }
+
+
+def failed_value(outcome: Outcome) -> Object:
+    """Return a target that failed as JSON."""
+    assert outcome.error is not None
+    failure = explain(outcome.error)
+    told: dict[str, JSON] = {
+        "kind": failure.kind,
+        "message": failure.message,
+        "hint": failure.hint,
+        "exit_code": failure.exit_code,
+    }
+    what = "session" if outcome.target.is_session else "file"
+    return {what: outcome.target.id, "error": told}
+
+
+def raise_only(outcome: Outcome, targets: Sequence[Target]) -> None:
+    """Raise what failed if it is all that was asked for.
+
+    Raises:
+        AgentMemError: It is.
+        OSError: It is.
+    """
+    if len(targets) == 1 and outcome.error is not None:
+        raise outcome.error
+
+
+def tell_failure(outcome: Outcome, *, quiet: bool = False) -> int:
+    """Tell why a target failed, and return the exit status of that."""
+    assert outcome.error is not None
+    failure = explain(outcome.error)
+    if not quiet:
+        hint = f" ({failure.hint})" if failure.hint else ""
+        warn(_why(outcome) + hint)
+    return failure.exit_code
+
+
+def _why(outcome: Outcome) -> str:
+    assert outcome.error is not None
+    message = explain(outcome.error).message
+    return message if outcome.target.id in message else f"{outcome.target.id}: {message}"
+
+
+def _session(outcome: Outcome) -> str | None:
+    return outcome.target.id if outcome.target.is_session else None

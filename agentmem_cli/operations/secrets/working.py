@@ -1,0 +1,280 @@
+"""One session or one file: looked at or redacted, and what may be told of it.
+
+What comes out of here holds no value, so it can go to another process, to a
+screen and to a file.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from agentmem_cli.operations.outside import Care, changing, check_may_change
+from agentmem_cli.operations.rewrites import TOOL
+from agentmem_cli.operations.secrets.findings import Findings, Place, Unread
+from agentmem_cli.operations.secrets.looking import Eye
+from agentmem_cli.operations.secrets.plain import Plain
+from agentmem_cli.operations.secrets.single import SingleFile
+from agentmem_cli.operations.secrets.told import Row, Skipped, rows_of, skipped_of
+from agentmem_cli.session.mapping import is_text
+from agentmem_cli.session.rewriting import HEAD_BYTES
+from agentmem_cli.storage.seen import IDLE_MS, refuse_busy
+from agentmem_cli.storage.swapping import Swap
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agentmem_cli.operations.secrets.findings import Finding
+    from agentmem_cli.operations.secrets.looking import Looking
+    from agentmem_cli.operations.secrets.masks import AllowList
+    from agentmem_cli.operations.secrets.sessions import Looked
+    from agentmem_cli.operations.secrets.single import Masked
+    from agentmem_cli.session.codec import JSON, Object
+
+BLOBS: Final = "files/blobs/"
+"""How the names of blobs begin in findings."""
+
+
+class Target(NamedTuple):
+    """A session or a file."""
+
+    id: str
+    """What it is called: a session's id, a file's path as it was given."""
+    path: str
+    is_session: bool
+
+
+class How(NamedTuple):
+    """How targets are worked on."""
+
+    now_ms: int
+    if_idle_ms: int | None = IDLE_MS
+    damaged: Literal["refuse", "as-text"] = "refuse"
+    drop_blobs: bool = False
+    """Give up blobs that are no text and hold something."""
+    force: bool = False
+    """Change settings of programs, and files with other names, too."""
+    lock_wait_s: float = 10.0
+    redact: bool = False
+    """Mask what is found; else look only."""
+    fingerprints: bool = True
+    digests: AllowList | None = None
+    """Give the digests of what was found, under the salt of this list."""
+
+
+class Outcome(NamedTuple):
+    """What was found in a target, and what was done."""
+
+    target: Target
+    rows: tuple[Row, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    left: tuple[Row, ...] = ()
+    """After a redaction: what stays on purpose."""
+    kinds: dict[str, int] = {}  # noqa: RUF012 - never changed
+    """Masks, by kind."""
+    strings: int = 0
+    signatures: int = 0
+    changed: bool = False
+    opaque: int = 0
+    events: int = 0
+    size: int = 0
+    """Bytes that were looked at."""
+    receipt: Object | None = None
+    digests: frozenset[str] = frozenset()
+    """Of what was found, under the allow-list's salt; where they were asked for."""
+    error: Exception | None = None
+
+    @property
+    def found(self) -> tuple[Row, ...]:
+        """What counts as a finding."""
+        return tuple(row for row in self.rows if row.fate not in {"allowed", "unsure"})
+
+
+def work(
+    target: Target, how: How, looking: Looking, advance: Callable[[int], None] | None = None
+) -> Outcome:
+    """Look at a target, or redact it.
+
+    Raises:
+        AgentMemError: It cannot be done; nothing changed.
+        OSError: The system refused; nothing changed.
+    """
+    if target.is_session:
+        return _session(target, how, looking, advance)
+    return _file(target, how, looking, advance)
+
+
+def _told(findings: Findings, how: How, looking: Looking, target: Target) -> Outcome:
+    session = target.id if target.is_session else None
+    digests: frozenset[str] = frozenset()
+    if how.digests is not None:
+        digests = frozenset(how.digests.digest(row.value) for row in findings.rows)
+    return Outcome(
+        target,
+        tuple(rows_of(findings, looking.masks, session, fingerprints=how.fingerprints)),
+        tuple(skipped_of(findings, session)),
+        opaque=findings.opaque,
+        events=findings.events,
+        size=findings.size,
+        digests=digests,
+    )
+
+
+# -- sessions --------------------------------------------------------------
+
+
+def _session(
+    target: Target, how: How, looking: Looking, advance: Callable[[int], None] | None
+) -> Outcome:
+    from agentmem_cli.operations.catalog import Found, open_session
+    from agentmem_cli.operations.secrets.redaction import Wishes, redact_session
+    from agentmem_cli.operations.secrets.sessions import look_at_session
+
+    # Why by redact: what a crash left undone is finished by whoever changes.
+    store = open_session(
+        Found(target.id, target.path), lock_wait_s=how.lock_wait_s, finish=how.redact
+    )
+    name = os.path.basename(target.path)  # noqa: PTH119 - text is all that is needed
+    if how.redact:
+        refuse_busy(store, how.if_idle_ms, how.now_ms)
+    looked = look_at_session(store, looking, advance, name)
+    told = _told(looked.findings, how, looking, target)
+    if not how.redact:
+        return told
+    dropped = _bytes_of(looked) if how.drop_blobs else ()
+    if not looked.findings.to_mask() and not dropped:
+        return told._replace(left=_left(looked.findings, looking, target, how))
+    wishes = Wishes(how.now_ms, how.if_idle_ms, how.damaged, dropped, name, how.lock_wait_s)
+    done = redact_session(store, TOOL, looking, wishes, looked=looked, advance=advance)
+    told = _told(done.findings, how, looking, target)
+    kept = Findings()
+    kept.rows = done.left
+    return told._replace(
+        left=tuple(rows_of(kept, looking.masks, target.id, fingerprints=how.fingerprints)),
+        kinds=done.kinds,
+        strings=done.strings,
+        signatures=done.signatures,
+        changed=done.rewritten.changed,
+        receipt={"session": told_name(done.findings, target.id), **done.receipt},
+    )
+
+
+def told_name(findings: Findings, name: str) -> str:
+    """Return a target's name with whatever of it was found hidden."""
+    from agentmem_cli.operations.secrets.told import Veil
+
+    return Veil(row.value for row in findings.rows)(name)
+
+
+def _left(findings: Findings, looking: Looking, target: Target, how: How) -> tuple[Row, ...]:
+    kept = Findings()
+    kept.rows = findings.left()
+    session = target.id if target.is_session else None
+    return tuple(rows_of(kept, looking.masks, session, fingerprints=how.fingerprints))
+
+
+def _bytes_of(looked: Looked) -> tuple[str, ...]:
+    """Return the blobs that are no text and in which something was found."""
+    names = {
+        row.place.name.removeprefix(BLOBS)
+        for row in looked.findings.rows
+        if row.fate == "bytes" and row.place.name.startswith(BLOBS)
+    }
+    return tuple(sorted(names))
+
+
+# -- files -----------------------------------------------------------------
+
+
+def _file(
+    target: Target, how: How, looking: Looking, advance: Callable[[int], None] | None
+) -> Outcome:
+    if not how.redact:
+        with Swap(target.path) as swap:
+            return _told(_look(swap, target, looking, advance)[1], how, looking, target)
+
+    def one(swap: Swap) -> tuple[Outcome, bool]:
+        single, findings = _look(swap, target, looking, advance)
+        told = _told(findings, how, looking, target)
+        told = told._replace(left=_left(findings, looking, target, how))
+        if single is None or not findings.to_mask():
+            return told, False
+        check_may_change(swap, target.path, Care(how.now_ms, how.if_idle_ms, how.force))
+        masked = single.mask(swap.reader(), swap)
+        left = single.prove(swap.staged_reader())
+        _refuse_unproven(left)
+        kept = Findings()
+        kept.rows = [*findings.left(), *masked.left, *left]
+        rows = rows_of(kept, looking.masks, None, fingerprints=how.fingerprints)
+        told = told._replace(
+            left=tuple(dict.fromkeys(rows)),
+            kinds=masked.kinds,
+            strings=masked.strings,
+            signatures=masked.signatures,
+            changed=True,
+            receipt=_receipt(swap, single, masked, how, looking),
+        )
+        return told, True
+
+    return changing(target.path, one)
+
+
+def _look(
+    swap: Swap, target: Target, looking: Looking, advance: Callable[[int], None] | None
+) -> tuple[SingleFile | None, Findings]:
+    """Look at an open file and its name; the first is None where nothing in it may change."""
+    from agentmem_cli.operations.secrets.sessions import PACKED
+
+    single = SingleFile(target.id, looking, advance)
+    source = swap.reader()
+    head = source.read(HEAD_BYTES)
+    findings = single.scan(source)
+    named = _name(target, looking)
+    findings.rows += named
+    if is_text(head, HEAD_BYTES):
+        return single, findings
+    findings.rows = [
+        row._replace(fate="bytes") if row.fate == "mask" else row for row in findings.rows
+    ]
+    for magic, kind in PACKED.items():
+        if head.startswith(magic):
+            findings.unread.append(Unread(Place(target.id), f"packed by {kind}"))
+            break
+    return None, findings
+
+
+def _name(target: Target, looking: Looking) -> list[Finding]:
+    """Look at a file's own name, which is not changed."""
+    name = os.path.basename(target.path)  # noqa: PTH119 - text is all that is needed
+    eye = Eye(looking)
+    if eye.is_blind:
+        return []
+    rows = eye.plain(Plain(name.encode("utf-8", "replace")), Place(target.id)).rows
+    return [row._replace(fate="name") if row.fate == "mask" else row for row in rows]
+
+
+def _refuse_unproven(left: list[Finding]) -> None:
+    bad = [row for row in left if row.fate == "mask"]
+    if bad:
+        from agentmem_cli.operations.secrets.redaction import Unproven
+
+        raise Unproven(bad)
+
+
+def _receipt(swap: Swap, single: SingleFile, masked: Masked, how: How, looking: Looking) -> Object:
+    from agentmem_cli.operations.secrets.receipt import ADVICE, SCHEMA, digests, told_of
+    from agentmem_cli.operations.secrets.told import Veil
+
+    veil = Veil(row.value for row in single.findings.rows)
+    name = veil(single.name)
+    with swap.opened() as old, swap.staged() as new:
+        changed: JSON = [{"in": name, "lines": masked.lines, **digests(old, new, looking)}]
+    return {
+        "file": name,
+        "schema": SCHEMA,
+        "at_ms": how.now_ms,
+        "by": TOOL.to_value(),
+        "changed": changed,
+        **told_of(single.findings, single.masker),
+        "advice": ADVICE,
+    }
