@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from agentmem_cli.operations.secrets.blocks import Reader, blocks
 from agentmem_cli.operations.secrets.findings import Place
@@ -18,12 +18,31 @@ if TYPE_CHECKING:
     from agentmem_cli.operations.secrets.findings import Finding
     from agentmem_cli.operations.secrets.masking import Masker
     from agentmem_cli.operations.secrets.sessions import Looked
-    from agentmem_cli.session.staged import Staged
     from agentmem_cli.storage.store import LogFile
 
 
+class Whole(Protocol):
+    """All of a session, to be read: as a rewrite leaves it, or as it is."""
+
+    def logs(self) -> list[str]:
+        """Return the names of all logs."""
+        ...
+
+    def files(self) -> list[str]:
+        """Return the names of all files."""
+        ...
+
+    def open_log(self, log: str, /) -> LogFile:
+        """Open a log."""
+        ...
+
+    def open_file(self, name: str, /) -> LogFile:
+        """Open a file."""
+        ...
+
+
 def prove(
-    staged: Staged,
+    staged: Whole,
     masker: Masker,
     looked: Looked,
     name: str | None,

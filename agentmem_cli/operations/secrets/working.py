@@ -24,12 +24,13 @@ from agentmem_cli.storage.swapping import Swap
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agentmem_cli.operations.secrets.findings import Finding
+    from agentmem_cli.operations.secrets.findings import Fate, Finding
     from agentmem_cli.operations.secrets.looking import Looking
     from agentmem_cli.operations.secrets.masks import AllowList
     from agentmem_cli.operations.secrets.sessions import Looked
     from agentmem_cli.operations.secrets.single import Masked
     from agentmem_cli.session.codec import JSON, Object
+    from agentmem_cli.session.tokens import Path
 
 BLOBS: Final = "files/blobs/"
 """How the names of blobs begin in findings."""
@@ -127,8 +128,9 @@ def _session(
     target: Target, how: How, looking: Looking, advance: Callable[[int], None] | None
 ) -> Outcome:
     from agentmem_cli.operations.catalog import Found, open_session
+    from agentmem_cli.operations.secrets.proof import prove
     from agentmem_cli.operations.secrets.redaction import Wishes, redact_session
-    from agentmem_cli.operations.secrets.sessions import look_at_session
+    from agentmem_cli.operations.secrets.sessions import look_at_session, masker_of
 
     # Why by redact: what a crash left undone is finished by whoever changes.
     store = open_session(
@@ -138,11 +140,15 @@ def _session(
     if how.redact:
         refuse_busy(store, how.if_idle_ms, how.now_ms)
     looked = look_at_session(store, looking, advance, name)
-    told = _told(looked.findings, how, looking, target)
     if not how.redact:
-        return told
+        if looked.findings.values:
+            masker = masker_of(store, looked, looking)
+            found = prove(store, masker, looked, name, None)
+            looked.findings.rows = with_others(looked.findings.rows, found)
+        return _told(looked.findings, how, looking, target)
     dropped = _bytes_of(looked) if how.drop_blobs else ()
-    if not looked.findings.to_mask() and not dropped:
+    if not (looked.findings.to_mask() or looked.findings.values or dropped):
+        told = _told(looked.findings, how, looking, target)
         return told._replace(left=_left(looked.findings, looking, target, how))
     wishes = Wishes(how.now_ms, how.if_idle_ms, how.damaged, dropped, name, how.lock_wait_s)
     done = redact_session(store, TOOL, looking, wishes, looked=looked, advance=advance)
@@ -157,6 +163,30 @@ def _session(
         changed=done.rewritten.changed,
         receipt={"session": told_name(done.findings, target.id), **done.receipt},
     )
+
+
+def with_others(rows: list[Finding], others: list[Finding]) -> list[Finding]:
+    """Return *rows* and those of *others* that stand elsewhere: bare, or in another writing.
+
+    They come by source and line, as *rows* do.
+    """
+    at: dict[tuple[str, int, Path], list[Finding]] = {}
+    sources: dict[str, int] = {}
+    for row in rows:
+        at.setdefault((row.place.name, row.place.line, row.path), []).append(row)
+    added = [
+        row
+        for row in others
+        if not any(
+            row.start < other.end and other.start < row.end
+            for other in at.get((row.place.name, row.place.line, row.path), ())
+        )
+    ]
+    if not added:
+        return rows
+    for row in (*rows, *added):
+        sources.setdefault(row.place.name, len(sources))
+    return sorted((*rows, *added), key=lambda row: (sources[row.place.name], row.place.line))
 
 
 def told_name(findings: Findings, name: str) -> str:
@@ -191,17 +221,30 @@ def _file(
 ) -> Outcome:
     if not how.redact:
         with Swap(target.path) as swap:
-            return _told(_look(swap, target, looking, advance)[1], how, looking, target)
+            single, findings = _look(swap, target, looking, advance)
+            if findings.values:
+                fate: Fate = "mask" if single.may_change else "bytes"
+                found = [
+                    row if row.fate != "mask" else row._replace(fate=fate)
+                    for row in single.file.prove(swap.reader())
+                ]
+                findings.rows = with_others(findings.rows, found)
+            return _told(findings, how, looking, target)
 
     def one(swap: Swap) -> tuple[Outcome, bool]:
         single, findings = _look(swap, target, looking, advance)
         told = _told(findings, how, looking, target)
         told = told._replace(left=_left(findings, looking, target, how))
-        if single is None or not findings.to_mask():
+        if not single.may_change or not (findings.to_mask() or findings.values):
             return told, False
-        check_may_change(swap, target.path, Care(how.now_ms, how.if_idle_ms, how.force))
-        masked = single.mask(swap.reader(), swap)
-        left = single.prove(swap.staged_reader())
+        care = Care(how.now_ms, how.if_idle_ms, how.force)
+        if findings.to_mask():
+            check_may_change(swap, target.path, care)
+        masked = single.file.mask(swap.reader(), swap)
+        if not masked.lines:
+            return told, False
+        check_may_change(swap, target.path, care)
+        left = single.file.prove(swap.staged_reader())
         _refuse_unproven(left)
         kept = Findings()
         kept.rows = [*findings.left(), *masked.left, *left]
@@ -212,17 +255,25 @@ def _file(
             strings=masked.strings,
             signatures=masked.signatures,
             changed=True,
-            receipt=_receipt(swap, single, masked, how, looking),
+            receipt=_receipt(swap, single.file, masked, how, looking),
         )
         return told, True
 
     return changing(target.path, one)
 
 
+class _Looked(NamedTuple):
+    """A file that was looked at."""
+
+    file: SingleFile
+    may_change: bool
+    """Whether it is text: in other bytes nothing is masked."""
+
+
 def _look(
     swap: Swap, target: Target, looking: Looking, advance: Callable[[int], None] | None
-) -> tuple[SingleFile | None, Findings]:
-    """Look at an open file and its name; the first is None where nothing in it may change."""
+) -> tuple[_Looked, Findings]:
+    """Look at an open file and its name."""
     from agentmem_cli.operations.secrets.sessions import PACKED
 
     single = SingleFile(target.id, looking, advance)
@@ -232,7 +283,7 @@ def _look(
     named = _name(target, looking)
     findings.rows += named
     if is_text(head, HEAD_BYTES):
-        return single, findings
+        return _Looked(single, may_change=True), findings
     findings.rows = [
         row._replace(fate="bytes") if row.fate == "mask" else row for row in findings.rows
     ]
@@ -240,7 +291,7 @@ def _look(
         if head.startswith(magic):
             findings.unread.append(Unread(Place(target.id), f"packed by {kind}"))
             break
-    return None, findings
+    return _Looked(single, may_change=False), findings
 
 
 def _name(target: Target, looking: Looking) -> list[Finding]:
