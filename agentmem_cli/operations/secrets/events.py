@@ -96,11 +96,8 @@ class Document:
         home = len(self.layers)
         self.layers.append(layer)
         self._tokens.append(tokens)
-        types = {
-            token.path[:-1]: text
-            for token, text in zip(tokens, texts, strict=True)
-            if not token.is_key and token.path and token.path[-1] == "type"
-        }
+        types = _members("type", tokens, texts)
+        names = _members("name", tokens, texts)
         naming = self._is_record and depth == 0 and _names(tokens, texts)
         before = ""
         for token, text in zip(tokens, texts, strict=True):
@@ -111,7 +108,7 @@ class Document:
                 if depth < INSIDE_MAX and self._enter(home, token, text, path, depth):
                     before = ""
                     continue
-                before = before or _name_of(token.path)
+                before = before or _name_of(token.path, names)
             kind = None
             if layer.known:
                 beside = types.get(token.path[:-1], "")
@@ -245,8 +242,20 @@ def event_of(raw: bytes, *, is_record: bool = False) -> Document | Plain:
 _OPENS: Final = frozenset({b"{", b"[", b'"'})
 
 
-def _name_of(path: Path) -> str:
-    """Return the secret-named key that a value stands under, its list's too, with ``=``."""
+def _members(name: str, tokens: list[Token], texts: list[str]) -> dict[Path, str]:
+    """Return what the members *name* say, by the objects they are in."""
+    return {
+        token.path[:-1]: text
+        for token, text in zip(tokens, texts, strict=True)
+        if not token.is_key and token.path[-1:] == (name,)
+    }
+
+
+def _name_of(path: Path, names: Mapping[Path, str]) -> str:
+    """Return the secret name that a value stands under, its list's too, with ``=``."""
+    if path[-1:] == ("value",):
+        name = names.get(path[:-1], "")
+        return f"{name}=" if len(name) <= OPTION_MAX and SECRET_NAMES[name] else ""
     for part in reversed(path):
         if isinstance(part, str):
             return f"{part}=" if SECRET_NAMES[part] else ""
@@ -254,13 +263,11 @@ def _name_of(path: Path) -> str:
 
 
 def _named_by(token: Token, text: str) -> str:
-    """Return what *text* says of the string behind it: ``--password``, a header's name."""
-    if token.is_key or len(text) > OPTION_MAX:
+    """Return the option that *text* is of the string behind it, with ``=``: ``--password``."""
+    if token.is_key or text[:1] != "-" or len(text) > OPTION_MAX:
         return ""
     in_list = bool(token.path) and isinstance(token.path[-1], int)
-    if in_list and text[:1] == "-" and SECRET_NAMES[text]:
-        return f"{text}="
-    return f"{text}=" if not in_list and token.path[-1:] == ("name",) and SECRET_NAMES[text] else ""
+    return f"{text}=" if in_list and SECRET_NAMES[text] else ""
 
 
 def _changed(text: str, changes: Sequence[Change]) -> str:

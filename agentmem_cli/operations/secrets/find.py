@@ -17,7 +17,7 @@ from agentmem_cli.operations.secrets.deltas import Run, Streams
 from agentmem_cli.operations.secrets.findings import Findings, Place
 from agentmem_cli.operations.secrets.looking import Eye, Found, gathered
 from agentmem_cli.operations.secrets.marks import Marks, Spot, event_key
-from agentmem_cli.operations.secrets.plain import Plain
+from agentmem_cli.operations.secrets.plain import Characters, Plain
 from agentmem_cli.operations.secrets.quick import text_of_json
 from agentmem_cli.session.codec import loads
 from agentmem_cli.session.scanning import TooDeep
@@ -181,12 +181,10 @@ class Search:
         self._streamed(name, run, found)
 
     def _streamed(self, name: str, run: Run, found: Found) -> None:
-        data = run.text.encode("utf-8", "replace")
+        text = Characters(run.text)
         spots = iter(found.spots)
         for row in found.rows:
-            start = len(data[: row.start].decode("utf-8", "ignore"))
-            end = len(data[: row.end].decode("utf-8", "ignore"))
-            parts = list(run.parts(start, end))
+            parts = list(run.parts(text.at(row.start), text.at(row.end)))
             mask = next(spots).mask if row.fate == "mask" else ""
             if len(parts) < 2:  # noqa: PLR2004 - in one piece it was found with the line
                 continue

@@ -85,13 +85,17 @@ def read_patterns(text: str, name: str) -> Given:
             pattern = re.compile(line)
         except (re.error, OverflowError, RecursionError) as error:
             raise UsageError(f"{name}, line {number}: not an expression: {error}") from error
-        if pattern.search("") is not None:
+        if any(found.end() == found.start() for found in pattern.finditer(_SAMPLE)):
             raise UsageError(
                 f"{name}, line {number}: matches the empty text",
                 hint="It would put a mask between all characters; end it with + instead of *.",
             )
         patterns.append(pattern)
     return Given(patterns=tuple(patterns), empty_lines=empty)
+
+
+_SAMPLE: Final = "a B_1-2 .\n"
+"""In this an expression that may match nothing does so somewhere."""
 
 
 def _lines(text: str) -> list[str]:
@@ -161,7 +165,7 @@ def _file(
 ) -> None:
     if not value or _REFERENCE.fullmatch(value):
         return
-    if is_shaped(value, VARIABLE):
+    if is_shaped(value, "password"):
         literals.append((value, VARIABLE))
     else:
         beside.append((key, value))

@@ -82,7 +82,7 @@ class Literals:
         self._forms = list(forms.values())
         self._exact = automaton(list(forms), overlapping=True) if forms else None
         self._probe = (
-            automaton(_shortest({*probes, *_NUMBERED}), overlapping=False) if probes else None
+            automaton(sorted({*probes, *_NUMBERED}), overlapping=False) if probes else None
         )
 
     def candidates(self, data: bytes) -> list[int]:
@@ -153,6 +153,8 @@ def _numbered(character: str) -> str:
 
 
 def _percent(value: str) -> Iterator[bytes]:
+    if _UNRESERVED.fullmatch(value):
+        return
     safe = value.encode("utf-8", "replace").decode()
     for kept in ("", "/", "!'()*", ";,/?:@&=+$#!'()*"):
         encoded = quote(safe, safe=kept)
@@ -161,6 +163,7 @@ def _percent(value: str) -> Iterator[bytes]:
     yield quote_plus(safe).encode()
 
 
+_UNRESERVED: Final = re.compile(r"[A-Za-z0-9._~-]+")
 _LOWER: Final = re.compile("%[0-9A-F]{2}")
 
 
@@ -208,26 +211,6 @@ def _cases(digits: str) -> list[bytes]:
     for digit in digits:
         made = [each + one for each in made for one in {digit.lower(), digit.upper()}]
     return [each.encode() for each in made]
-
-
-def _shortest(probes: set[bytes]) -> list[bytes]:
-    """Leave out probes that have another one in them: where they are, that one is."""
-    kept: set[bytes] = set()
-    lengths: set[int] = set()
-    for probe in sorted(probes, key=len):
-        inner = (
-            probe[at : at + size]
-            for size in lengths
-            if size < len(probe)
-            for at in range(len(probe) - size + 1)
-        )
-        if len(lengths) > _LENGTHS_MAX or not any(piece in kept for piece in inner):
-            kept.add(probe)
-            lengths.add(len(probe))
-    return sorted(kept)
-
-
-_LENGTHS_MAX: Final = 64
 
 
 def _around(text: bytes, start: int, end: int) -> tuple[int, int]:

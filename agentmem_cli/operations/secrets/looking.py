@@ -11,7 +11,8 @@ from agentmem_cli.operations.secrets.events import Document, event_of
 from agentmem_cli.operations.secrets.findings import Finding, Findings, Unread
 from agentmem_cli.operations.secrets.given import LITERAL, PATTERN, VARIABLE, Given
 from agentmem_cli.operations.secrets.marks import Spot
-from agentmem_cli.operations.secrets.masks import FILL, MASK, Masks, blanked
+from agentmem_cli.operations.secrets.masks import MASK, Masks, blanked, filling
+from agentmem_cli.operations.secrets.plain import Characters
 from agentmem_cli.operations.secrets.spans import Span, merged
 from agentmem_cli.operations.secrets.words import is_shaped
 
@@ -127,8 +128,9 @@ class Eye:
     def _document(self, event: Document, place: Place) -> Found:
         found = Found.none()
         text, starts = event.text()
+        parting = _Parts(event, starts)
         for span in self._spans(text, place, found):
-            parts = list(_parts(event, starts, span))
+            parts = list(parting.of(span))
             for index, first, last in parts:
                 leaf = event.leaves[index]
                 fate: Fate = "mask"
@@ -159,7 +161,8 @@ class Eye:
 
     def _values_of(self, row: Finding) -> Iterator[tuple[str, str]]:
         """Yield what is masked wherever it stands, since *row* was found."""
-        if is_shaped(row.value, row.kind):
+        # Why as a password: what the user named may be of any kind, a plain word among them.
+        if is_shaped(row.value, "password" if row.kind in _OWN else row.kind):
             yield row.value, row.kind
         if "-----BEGIN" in row.value:
             for line in _PEM_LINE.findall(row.value):
@@ -194,7 +197,11 @@ class Eye:
             if not spans:
                 break
             blank = _filled(blank, spans)
-        left = self._scan(blank).capped
+        spans = self._scan(blank)
+        every += spans
+        left = spans.capped
+        if not left:
+            return every
         found.unread.append(Unread(place, f"too many findings: some {left} were not judged"))
         return every
 
@@ -206,12 +213,14 @@ class Eye:
         for pattern in self._patterns:
             kind = VARIABLE if "variable" in pattern.groupindex else PATTERN
             group = "secret" if "secret" in pattern.groupindex else 0
+            at = passed = 0
             for match in pattern.finditer(said):
                 first, last = match.span(group)
                 if first < last:
-                    start = len(said[:first].encode("utf-8", "replace"))
-                    size = len(said[first:last].encode("utf-8", "replace"))
-                    spans.append(Span(start, start + size, kind, "high", kind))
+                    at += len(said[passed:first].encode("utf-8", "replace"))
+                    end = at + len(said[first:last].encode("utf-8", "replace"))
+                    spans.append(Span(at, end, kind, "high", kind))
+                    at, passed = end, last
         return spans
 
 
@@ -243,7 +252,7 @@ def _beside(pair: tuple[str, str]) -> re.Pattern[str]:
 def _filled(data: bytes, spans: Iterable[Span]) -> bytes:
     made = bytearray(data)
     for span in spans:
-        made[span.start : span.end] = FILL * (span.end - span.start)
+        made[span.start : span.end] = filling(span.end - span.start)
     return bytes(made)
 
 
@@ -273,20 +282,29 @@ def _cut(span: Span, masks: list[tuple[int, int]]) -> Iterator[Span]:
         at = max(at, end)
 
 
-def _parts(event: Document, starts: list[int], span: Span) -> Iterator[tuple[int, int, int]]:
-    """Yield the strings that *span* covers: each leaf, and its characters from one to another."""
-    index = max(0, bisect_right(starts, span.start) - 1)
-    while index < len(starts) and starts[index] < span.end:
-        leaf = event.leaves[index]
-        data = leaf.text.encode("utf-8", "replace")
-        first = max(0, span.start - starts[index])
-        last = min(len(data), span.end - starts[index])
-        if first < last:
-            before = len(data[:first].decode("utf-8", "ignore"))
-            inside = len(data[:last].decode("utf-8", "ignore"))
-            if before < inside:
-                yield index, before, inside
-        index += 1
+class _Parts:
+    """Parts spans of a document's text among its strings; the spans come in their order."""
+
+    def __init__(self, event: Document, starts: list[int]) -> None:
+        self._leaves = event.leaves
+        self._starts = starts
+        self._last = -1
+        self._text = Characters("")
+
+    def of(self, span: Span) -> Iterator[tuple[int, int, int]]:
+        """Yield the strings that *span* covers: each leaf, and its characters."""
+        starts = self._starts
+        index = max(0, bisect_right(starts, span.start) - 1)
+        while index < len(starts) and starts[index] < span.end:
+            if index != self._last:
+                self._last, self._text = index, Characters(self._leaves[index].text)
+            first = max(0, span.start - starts[index])
+            last = min(len(self._text.data), span.end - starts[index])
+            if first < last:
+                before, inside = self._text.at(first), self._text.at(last)
+                if before < inside:
+                    yield index, before, inside
+            index += 1
 
 
 def gathered(findings: Findings, found: Found) -> None:

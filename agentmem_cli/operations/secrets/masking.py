@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from operator import is_not
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from agentmem_cli.operations.secrets.given import LITERAL
 from agentmem_cli.operations.secrets.literals import Hit, Literals
 from agentmem_cli.operations.secrets.marks import Spot, event_key
 from agentmem_cli.operations.secrets.masks import MASK
+from agentmem_cli.operations.secrets.plain import Characters
 from agentmem_cli.session.codec import loads
 from agentmem_cli.session.tokens import apply_edits
 
@@ -124,10 +126,9 @@ class Masker:
     def _in_document(self, event: Document, place: Place, spots: list[Spot]) -> list[Spot]:
         wanted = [spot for spot in spots if spot.leaf < len(event.leaves)]
         for index, leaf in enumerate(event.leaves):
-            data = leaf.text.encode("utf-8", "replace")
-            for start, end, value in self._found(data):
-                first = len(data[:start].decode("utf-8", "ignore"))
-                last = len(data[:end].decode("utf-8", "ignore"))
+            text = Characters(leaf.text)
+            for start, end, value in self._found(text.data):
+                first, last = text.at(start), text.at(end)
                 if leaf.structure is None:
                     mask = self._masks.mask(self._values[value], self._kinds[value])
                     wanted.append(Spot(index, first, last, mask))
@@ -150,10 +151,8 @@ class Masker:
         hits = self.literals.find(text)
         if not hits or b"[REDACTED:" not in text:
             return hits
-        masks = [each.span() for each in MASK.finditer(text)]
-        return [
-            hit for hit in hits if all(hit.end <= start or hit.start >= end for start, end in masks)
-        ]
+        starts = [each.start() for each in MASK.finditer(text)]
+        return [hit for hit in hits if not _in_mask(text, hit, starts)]
 
     def remains(
         self, name: str, number: int, raw: bytes, *, is_record: bool = False
@@ -195,11 +194,9 @@ class Masker:
         """
         found: list[Finding] = []
         for run in joined(lines):
-            data = run.text.encode("utf-8", "replace")
-            for hit in self._found(data):
-                first = len(data[: hit.start].decode("utf-8", "ignore"))
-                last = len(data[: hit.end].decode("utf-8", "ignore"))
-                parts = list(run.parts(first, last))
+            text = Characters(run.text)
+            for hit in self._found(text.data):
+                parts = list(run.parts(text.at(hit.start), text.at(hit.end)))
                 if len(parts) < 2:  # noqa: PLR2004 - in one piece it is found with the line
                     continue
                 found.append(self._row(Place(name, parts[0].line), parts[0].path, hit, "mask"))
@@ -217,6 +214,13 @@ def is_document(data: bytes) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _in_mask(text: bytes, hit: Hit, starts: list[int]) -> bool:
+    """Does *hit* lie in a mask, of those that begin at *starts*?"""
+    index = bisect_right(starts, hit.start) - 1
+    mask = MASK.match(text, starts[index]) if index >= 0 else None
+    return mask is not None and hit.end <= mask.end()
 
 
 def _marks_of(marks: Marks) -> Iterable[str]:

@@ -30,15 +30,20 @@ _KIND: Final = re.compile(r"[^a-z0-9-]+")
 MASK: Final = re.compile(rb"\[REDACTED:[a-z0-9-]{1,64}(?::[0-9a-f]{8})?\]")
 """A mask, in bytes."""
 
-FILL: Final = b"*"
-"""What masks are blanked with before a scan, so that they are nothing and join nothing."""
+_FILL: Final = b"\n,"
+"""What masks are blanked with: no run of it is a word, and no space leads past it."""
+
+
+def filling(size: int) -> bytes:
+    """Return *size* bytes in which no rule finds anything, and over which none reaches."""
+    return (_FILL * (size // len(_FILL) + 1))[:size]
 
 
 def blanked(data: bytes) -> bytes:
     """Return *data* with its masks blanked, as long as before."""
     if b"[REDACTED:" not in data:
         return data
-    return MASK.sub(lambda found: FILL * len(found[0]), data)
+    return MASK.sub(lambda found: filling(len(found[0])), data)
 
 
 def mask_key(folder: Path) -> bytes:

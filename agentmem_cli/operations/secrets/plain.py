@@ -31,6 +31,28 @@ LAYERS_MAX: Final = 3
 """How often escapes are taken off: JSON in JSON in JSON."""
 
 
+class Characters:
+    """A text's bytes, and which character each begins or ends.
+
+    It is asked for rising places, so that a long text is gone through once.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.data = text.encode("utf-8", "replace")
+        self._ascii = self.data.isascii()
+        self._bytes = self._characters = 0
+
+    def at(self, place: int) -> int:
+        """Return how many characters are whole before the byte *place*."""
+        if self._ascii:
+            return place
+        if place < self._bytes:
+            self._bytes = self._characters = 0
+        self._characters += len(self.data[self._bytes : place].decode("utf-8", "ignore"))
+        self._bytes = place
+        return self._characters
+
+
 class _View:
     """Some bytes without their escapes, and where each of them stood."""
 
@@ -88,7 +110,9 @@ class Plain:
         self.raw = raw
         self._views: list[_View] = []
         data = raw
-        while len(self._views) < LAYERS_MAX and b'\\"' in data:
+        if b'\\"' not in raw:
+            return
+        while len(self._views) < LAYERS_MAX and b"\\" in data:
             view = _View(data)
             self._views.append(view)
             data = view.data

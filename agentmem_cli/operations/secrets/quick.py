@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from agentmem_cli.operations.secrets.naming import SECRET_NAMES
-from agentmem_cli.session.codec import loads_fast
+from agentmem_cli.session.codec import loads, loads_fast
 
 if TYPE_CHECKING:
     from agentmem_cli.session.codec import JSON
@@ -42,7 +42,8 @@ def _gather(raw: bytes, pieces: list[str], depth: int) -> bool:
     inside: list[str] = []
     _walk(loads_fast(raw), said, inside, pieces)
     text = "\n".join(said)
-    pieces.append(text)
+    # Why the raw text: numbers alone are a string of the event that holds them.
+    pieces.append(text or raw.decode())
     quotes = text.count('"')
     for each in inside:
         quotes += each.count('"')
@@ -52,11 +53,22 @@ def _gather(raw: bytes, pieces: list[str], depth: int) -> bool:
             elif not _gather(each.encode(), pieces, depth + 1):
                 return False
         except ValueError:
+            if _is_json(each):
+                return False
             pieces.append(each)
     # The loser of a duplicate key is not there any more, but the quotes around it are: a string
     # has two, and those that it says. One that is said by its number would upset the sum.
     strings = len(said) + len(inside)
     return raw.count(b'"') - quotes == 2 * strings and b"\\u0022" not in raw
+
+
+def _is_json(text: str) -> bool:
+    """Is *text* JSON all the same: with half a surrogate pair, or a number past all bounds?"""
+    try:
+        loads(text.encode())
+    except ValueError:
+        return False
+    return True
 
 
 def _walk(value: JSON, said: list[str], inside: list[str], named: list[str]) -> None:

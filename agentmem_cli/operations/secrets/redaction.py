@@ -217,7 +217,7 @@ def _masked(
     gone = {f"files/blobs/{name}" for name in wishes.drop_blobs}
     stays = _once([row for row in looked.findings.left() if row.place.name not in gone] + left)
     receipt = told[0]
-    receipt["left"] = [_place_of(row) for row in stays]
+    receipt["left"] = [_place_of(row, masker) for row in stays]
     return Redacted(
         looked.findings,
         rewritten,
@@ -237,5 +237,10 @@ def _once(rows: list[Finding]) -> list[Finding]:
     return list(seen.values())
 
 
-def _place_of(row: Finding) -> JSON:
-    return {"in": row.place.name, "line": row.place.line, "kind": row.kind, "why": row.fate}
+def _place_of(row: Finding, masker: Masker) -> JSON:
+    return {
+        "in": masker.text(row.place.name),
+        "line": row.place.line,
+        "kind": row.kind,
+        "why": row.fate,
+    }
