@@ -35,12 +35,18 @@ _UNSET = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "PAGER", "LESS", "AGENTME
 
 
 @pytest.fixture(autouse=True)
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def root(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Path]:
     """Point the session root into the test's folder, so that no test meets real sessions.
 
-    The folder is not made: a root that is not there yet is an empty one.
+    The folder is not made: a root that is not there yet is an empty one. The key of
+    masks is the test's own, and the compiled rules are those of all tests and runs.
     """
     sessions = tmp_path / "root"
+    rules = tmp_path_factory.getbasetemp().parent / "agentmem-rules"
+    monkeypatch.setenv("AGENTMEM_CONFIG", str(tmp_path / "config"))
+    monkeypatch.setenv("AGENTMEM_CACHE", str(rules))
     for name in _UNSET:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AGENTMEM_ROOT", str(sessions))

@@ -174,6 +174,7 @@ def with_others(rows: list[Finding], others: list[Finding]) -> list[Finding]:
     sources: dict[str, int] = {}
     for row in rows:
         at.setdefault((row.place.name, row.place.line, row.path), []).append(row)
+    long = [row for row in rows if "\n" in row.value]
     added = [
         row
         for row in others
@@ -181,12 +182,20 @@ def with_others(rows: list[Finding], others: list[Finding]) -> list[Finding]:
             row.start < other.end and other.start < row.end
             for other in at.get((row.place.name, row.place.line, row.path), ())
         )
+        and not any(_is_line_of(row, other) for other in long)
     ]
     if not added:
         return rows
     for row in (*rows, *added):
         sources.setdefault(row.place.name, len(sources))
     return sorted((*rows, *added), key=lambda row: (sources[row.place.name], row.place.line))
+
+
+def _is_line_of(row: Finding, long: Finding) -> bool:
+    """Whether *row* is a line of a value that stands on several, and is told with the first."""
+    passed = row.place.line - long.place.line
+    same = row.place.name == long.place.name and row.value in long.value
+    return same and 0 < passed <= long.value.count("\n")
 
 
 def told_name(findings: Findings, name: str) -> str:
