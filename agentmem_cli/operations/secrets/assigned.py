@@ -1,4 +1,4 @@
-"""Secrets and passwords that are assigned to a name: in code, settings, data, tables of settings."""
+"""Secrets and passwords that are assigned to a name: in code, in settings, in data."""
 
 from __future__ import annotations
 
@@ -27,15 +27,21 @@ _NAME: Final = re.compile(rb"[A-Za-z0-9_.$-]+")
 _SECRET_WORD: Final = re.compile(
     r"(?i)secret|token|api[_. -]?key|apikey|passkey|key|credential|auth|bearer|pat|sas|dsn|jwt|licen"
 )
-_NO_SECRET: Final = re.compile(
-    r"(?i)public|publish|primary|foreign|partition|sort_?key|idempoten|dedup|cache|page|cursor|next|"
-    r"continuation|sync|resume|tokeniz|keyword|keyboard|monkey|hotkey|turkey|donkey|shortcut|"
-    r"(?:^|[_.-])key[_.-]?(?:id|name|path|file|size|type|code|press|down|up|hash|usage|vault|ring|len)|"
-    r"token[_.-]?(?:id|type|count|name|usage|limit|budget|url|uri|endpoint|path|file|expir|s_?used|hash)|"
-    r"secret[_.-]?(?:name|arn|ref|path|version|file|store|manager)|(?:name|path|file|url|uri|arn|"
-    r"version|fingerprint|digest|checksum|integrity|etag|uuid|sha\d*|md5|_at|_id|algorithm|alg|kid|"
-    r"prefix|format|regex|pattern|length|count|type|hash)$|author|authentic|tokens$|object_?key|"
-    r"trace|span_?key|row_?key|hash_?key|group_?key|index_?key|bucket|s3_?key|registry_?key|kms"
+NO_SECRET: Final = re.compile(
+    r"(?i)public|publishable|idempoten|dedup|tokeniz|keyword|keyboard|monkey|hotkey|turkey|donkey|"
+    r"shortcut|recv|keyserver|gpg|"
+    r"(?:primary|foreign|partition|sort|cache|object|span|row|hash|group|index|bucket|s3|registry|"
+    r"kms|shard|range|lookup|i18n|react)[_.-]?keys?$|"
+    r"(?:page|cursor|next|continuation|sync|resume|change|lock|update|starting|start|pagination|"
+    r"import|export|sequence|receipt|position|offset|delta|history|cancel\w*|pad|eos|bos|unk|sep|mask|"
+    r"special|stop|trace)[_.-]?tokens?$|"
+    r"(?:^|[_.-])key[_.-]?(?:id|name|path|file|size|type|code|press|down|up|hash|usage|vault|len)|"
+    r"token[_.-]?(?:id|type|count|name|usage|limit|budget|url|uri|endpoint|path|file|expir\w*|s_?used|"
+    r"hash)|"
+    r"secrets?[_.-]?(?:name|arn|ref|path|version|file|store|manager)|(?:name|path|file|url|uri|arn|"
+    r"version|fingerprint|digest|checksum|integrity|etag|uuid|sha\d*|md5|_at|algorithm|alg|kid|"
+    r"prefix|format|regex|pattern|length|count|type|hash)$|^authors?$|tokens$|"
+    r"(?:^|[_.-])ids?$|(?<!secret)[_.-]id$|(?-i:[a-rt-z]Id$)|^(?:api_?)?keys$"
 )
 _NO_PASSWORD: Final = re.compile(
     r"(?i)(?:field|label|hint|reset|prompt|regex|pattern|policy|min|max|length|len|error|message|msg|"
@@ -43,7 +49,7 @@ _NO_PASSWORD: Final = re.compile(
     r"placeholder|required|help|text|title|command|cmd|helper|manager|store|protected|less|"
     r"attempts?|count|encoder|hasher|form|view|page|screen|link|route|button|icon|column|policy|"
     r"prefix|suffix|ref|key_?name|secret_?name|var|variable|env|stdin|algorithm|through|fail|by|"
-    r"word_?list|dict|valid|visible|show|hide|toggle|match|check|confirm(?:ation)?_?label)$|"
+    r"encryption|word_?list|dict|valid|visible|show|hide|toggle|match|check|confirm(?:ation)?_?label)$|"
     r"bypass|compass|passing|passed|passive|passenger|passage|pass_?(?:count|rate|fail|through|by)|"
     r"^(?:first|second|one|two|multi|single|render|final|next|last|each|all)_?pass$|trespass|surpass|"
     r"no_?pass(?:word)?|without"
@@ -53,29 +59,60 @@ _SPACED: Final = re.compile(rb"\s[=:]?=\s*(?:[bfru]{0,2}\\?[\"'`]{0,3})?$")
 _ARGUMENT: Final = re.compile(rb"[,(]\s*(?:\w+\s*:\s*)?$")
 
 
-def assigned_secret(data: bytes, start: int, end: int) -> Found:
+def assigned_secret(data: bytes, start: int, _end: int) -> Found:
     """Judge the value that begins at *start* by the name that it is assigned to."""
     name, operator = _name(data, start, _SECRET_WORD)
-    if not name or _NO_SECRET.search(name):
+    if not name or NO_SECRET.search(name):
         return []
     place = value_at(data, start)
     value = _text(data, place)
-    if not is_random(value):
+    if not is_random(value) or (not place.quoted and _PAIR.match(value)):
         return []
-    if not operator.strip(b" \t\"'`\\"):
-        # A space alone parts name and value: a sentence may too.
-        if _WEAK_NAME.fullmatch(name) or not is_random(value, 20) or place.quoted:
-            return []
+    if data[place.end : place.end + 2] == b"..":
+        return []  # cut short by whoever wrote it
+    sign = operator.strip(b" \t\"'`\\")
+    if not sign and not _stands_alone(data, place, value, name):
+        return []
+    if sign == b"," and _LISTED.match(data, place.end):
+        return []
     if (is_hex(value) or is_uuid(value)) and _WEAK_NAME.fullmatch(name):
+        return []
+    if is_uuid(value) and _ONCE.search(name):
         return []
     return [(place.start, place.end, None)]
 
 
+def _stands_alone(data: bytes, place: Value, value: str, name: str) -> bool:
+    """Is this a name and its value with a space between: what a sentence or a type may be too?"""
+    if place.quoted or _WEAK_NAME.fullmatch(name) or not is_random(value, 20):
+        return False
+    if not is_hex(value) and len(_DIGITS.findall(value)) < 2:
+        return False
+    return _PLAIN.fullmatch(value) is not None and data[place.end : place.end + 1] not in (
+        b"(",
+        b":",
+    )
+
+
+_PAIR: Final = re.compile(r"[A-Za-z_]\w*=[^=]")
+_ONCE: Final = re.compile(r"(?i)(?:client|request|action|job|task|unit|operation)[_-]?token$")
+"""Names of tokens that only tell one call from another."""
+
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_+/=.~-]+")
+_DIGITS: Final = re.compile(r"\d+")
+_LISTED: Final = re.compile(rb"[\"'`]\s*,\s*[\"'`]")
 _WEAK_NAME: Final = re.compile(r"(?i)(?:key|auth|keys|_key|pat|dsn|sas|licen[cs]e)")
 
 
-def assigned_password(data: bytes, start: int, end: int) -> Found:
-    """Judge the value that begins at *start* by how it is written, and by what it is assigned to."""
+def assigned_key(data: bytes, start: int, end: int) -> Found:
+    """Judge a match of the catalogue that a name nearby made, as it would be judged here."""
+    name, _ = _name(data, start, _SECRET_WORD)
+    value = data[start:end].decode("utf-8", "replace")
+    return [] if NO_SECRET.search(name) or is_nothing(value) else [(start, end, None)]
+
+
+def assigned_password(data: bytes, start: int, _end: int) -> Found:
+    """Judge the value that begins at *start* by its form, and by what it is assigned to."""
     name, operator = _name(data, start, _PASS_WORD)
     if not name or _NO_PASSWORD.search(name):
         return []
@@ -83,20 +120,27 @@ def assigned_password(data: bytes, start: int, end: int) -> Found:
     value = _text(data, place)
     if len(value) < 4 or is_nothing(value):
         return []
+    if name in {"PASS", "Pass"} and b":" in operator:
+        return []
+    if b"," in operator and not (is_password(value) and _CLOSED.match(data, place.end)):
+        return []
     fits = _quoted(value, name) if place.quoted else _bare(data, place, value, name, operator)
     if fits is None:
         return []
     return [(place.start, place.end, fits)]
 
 
-_PASS_WORD: Final = re.compile(r"(?i)pass|pwd|pword|pw|contrase|mot[ _-]de")
+_CLOSED: Final = re.compile(rb"\\?[\"'`]\s*[)\]}]")
+_PASS_WORD: Final = re.compile(
+    r"(?i)pass|(?<![a-z])pwd|[a-z]pwd?(?![a-z])|pword|(?<![a-z])pw(?![a-z])|contrase|mot[ _-]de"
+)
 
 
 def _quoted(value: str, name: str) -> Confidence | None:
     """Judge a password that stands in quotes."""
     if " " in value:
         return None if value.count(" ") > 5 or not _mixed(value) else "medium"
-    if value[:1] in "([{<^" or value.endswith((":", "?")) or (is_code(value) and not _mixed(value)):
+    if value[:1] in "([{<^" or (is_code(value) and not _mixed(value)):
         return None
     if value.isalpha() or (is_identifier(value) and not any(map(str.isdigit, value))):
         return _word(value, name)
@@ -107,7 +151,7 @@ def _quoted(value: str, name: str) -> Confidence | None:
 
 def _bare(data: bytes, place: Value, value: str, name: str, operator: bytes) -> Confidence | None:
     """Judge a password without quotes: in code such a value is a name or a call."""
-    if value[:1] in "([{<^|&=>" or is_code(value):
+    if value[:1] in "([{<^|&=>:" or is_code(value):
         return None
     shell = _UPPER.fullmatch(name) is not None and not _SPACED.search(operator)
     if is_identifier(value):

@@ -11,6 +11,7 @@ _BARE: Final = re.compile(rb"[^\s\"'`<>\x00-\x1f]+")
 _STOP: Final = re.compile(
     rb";|,(?=$|\s|\\|[\w.-]+\s?[=:])|&(?=$|&|[\w.%-]+=|amp;)|\\(?=[nrtu\"'\\]|$)|\|(?=$|\||\s)"
 )
+_BACKSLASH: Final = 0x5C
 _CLOSING: Final = {0x29: b"(", 0x5D: b"[", 0x7D: b"{"}
 
 
@@ -42,10 +43,11 @@ def bare_end(data: bytes, start: int) -> int:
     if match is None:
         return start
     stop = _STOP.search(data, start, match.end())
-    return trimmed(data, start, stop.start() if stop else match.end())
+    signs = b",;:.*\\" if data[start - 1 : start] == b"*" else b",;:.\\"
+    return trimmed(data, start, stop.start() if stop else match.end(), signs)
 
 
-def trimmed(data: bytes, start: int, end: int, signs: bytes = b",;:.*\\") -> int:
+def trimmed(data: bytes, start: int, end: int, signs: bytes = b",;:.\\") -> int:
     """Take what ends a sentence, and brackets that close what the value did not open, off."""
     while end > start:
         last = data[end - 1]
@@ -70,7 +72,7 @@ def _closing(data: bytes, start: int, quote: bytes, *, escaped: bool) -> int | N
         if at < 0:
             return None
         slashes = 0
-        while at - slashes > start and data[at - slashes - 1] == 0x5C:
+        while at - slashes > start and data[at - slashes - 1] == _BACKSLASH:
             slashes += 1
         if escaped and slashes == 1:
             return at - 1

@@ -1,4 +1,4 @@
-"""Secrets in places that are made for them: headers, URLs, cookies, commands, files; and in prose."""
+"""Secrets in places that are made for them: headers, URLs, commands, files; and in prose."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from base64 import b64decode
 from binascii import Error
 from typing import TYPE_CHECKING, Final
 
+from agentmem_cli.operations.secrets.assigned import NO_SECRET
 from agentmem_cli.operations.secrets.extents import bare_end, trimmed, value_at
 from agentmem_cli.operations.secrets.plausible import (
     is_code,
@@ -56,9 +57,12 @@ def url_password(data: bytes, start: int, end: int) -> Found:
         end -= 1
     # What stands before the last @ of the authority is user and password.
     value = _text(data, start, end)
-    if is_reference(value) or is_example(value) or len(value) < 3:
+    if is_reference(value) or is_example(value) or len(value) < 4:
         return []
     if value.isdigit() and len(value) <= 5:
+        return []
+    user = data.rfind(b"//", max(0, start - 200), start)
+    if user >= 0 and data[user + 2 : start - 1] == data[start:end] and value.isalpha():
         return []
     if "@" in value and "." in value.partition("@")[2]:
         end = start + len(value.partition("@")[0].encode())
@@ -85,12 +89,14 @@ def connection(data: bytes, start: int, end: int) -> Found:
 
 def authorization(data: bytes, start: int, end: int) -> Found:
     """Judge what follows the scheme in an Authorization header."""
-    end = trimmed(data, start, bare_end(data, start), b",;:.*\\")
+    end = trimmed(data, start, bare_end(data, start), b",;:.\\")
     value = _text(data, start, end)
     line = data[start : data.find(b"\n", start) if data.find(b"\n", start) >= 0 else len(data)]
     if "=" in value[:24] and (found := _parameters(line[:4096], start)):
         return found
     if is_reference(value) or is_example(value) or is_code(value) or _SCHEME_WORDS.fullmatch(value):
+        return []
+    if any(each in value for each in "{}()[]$"):
         return []
     if _is_basic(value):
         return [(start, end, None)]
@@ -112,7 +118,7 @@ def _parameters(line: bytes, start: int) -> Found:
 
 def bearer(data: bytes, start: int, end: int) -> Found:
     """Judge the token behind the word Bearer."""
-    end = trimmed(data, start, end, b",;:.*\\")
+    end = trimmed(data, start, end, b",;:.\\")
     value = _text(data, start, end)
     return [(start, end, None)] if is_random(value) or _is_jwt(value) else []
 
@@ -132,6 +138,8 @@ def user_and_password(data: bytes, start: int, end: int) -> Found:
     if colon < 0:
         return []
     first = colon + 1
+    if first == end and is_password(_text(data, start, colon)) and colon - start >= 8:
+        return [(start, colon, None)]
     while first < end and data[first : first + 1] in (b'"', b"'"):
         first += 1
     value = _text(data, first, end)
@@ -173,6 +181,14 @@ def query(data: bytes, start: int, end: int) -> Found:
     return [(start, end, None)] if fits else []
 
 
+def netrc(data: bytes, start: int, end: int) -> Found:
+    """Judge the password of a line of netrc, or of one that reads like it."""
+    before = data[max(0, start - 240) : start].lower()
+    if b"anonymous" in before or (b"machine" not in before and _text(data, start, end).isalpha()):
+        return []
+    return told_password(data, start, end)
+
+
 def told_password(data: bytes, start: int, end: int) -> Found:
     """Judge what stands where a file's form or a command has a password."""
     end = trimmed(data, start, end, b",;")
@@ -196,6 +212,12 @@ def told_secret(data: bytes, start: int, end: int) -> Found:
     if not (_is_basic(value) or is_random(value, 8) or is_uuid(value)):
         return []
     return [(start, end, None)]
+
+
+def phrase(data: bytes, start: int, end: int) -> Found:
+    """Judge a row of small words: a wallet's has twelve or more, few of them twice."""
+    words = data[start:end].split()
+    return [(start, end, None)] if len(set(words)) * 3 >= len(words) * 2 else []
 
 
 def encoded_key(data: bytes, start: int, end: int) -> Found:
@@ -224,7 +246,10 @@ def option(data: bytes, start: int, end: int) -> Found:
     if data[end - 1 : end] == b"\\":
         end -= 1
     value = _text(data, start, end)
-    name = _text(data, max(0, start - 40), start).lower().rstrip("\"'=: ,")
+    name = _text(data, max(0, start - 40), start).rstrip("\"'=: ,").rpartition(" ")[2]
+    if NO_SECRET.search(name):
+        return []
+    name = name.lower()
     if (
         value.startswith("-")
         or is_nothing(value)
@@ -232,7 +257,7 @@ def option(data: bytes, start: int, end: int) -> Found:
         or (is_identifier(value) and not (_has_digit(value)))
     ):
         return []
-    if name.endswith(("password", "passwd", "passphrase", "passcode", "pass", "pwd")):
+    if name.endswith(("password", "passwd", "passphrase", "passcode", "pass", "pwd", "pw")):
         return [(start, end, None)] if is_password(value) and not is_wordy_name(value) else []
     return [(start, end, None)] if is_random(value, 12) else []
 
@@ -244,7 +269,7 @@ def is_wordy_name(value: str) -> bool:
 
 def prose_password(data: bytes, start: int, end: int) -> Found:
     """Judge a word that a sentence calls a password; sure only where it looks like nothing else."""
-    end = trimmed(data, start, end, b".,;:!?*_")
+    end = trimmed(data, start, end, b".,;:)")
     value = _text(data, start, end)
     if (
         len(value) < 6
@@ -260,7 +285,9 @@ def prose_password(data: bytes, start: int, end: int) -> Found:
 
 def prose_secret(data: bytes, start: int, end: int) -> Found:
     """Judge a word that a sentence calls a key or a token."""
-    end = trimmed(data, start, end, b".,;:!?*")
+    if data[end : end + 2] == b"..":
+        return []
+    end = trimmed(data, start, end, b".,;:)")
     return [(start, end, None)] if is_random(_text(data, start, end)) else []
 
 
@@ -279,5 +306,5 @@ def _is_basic(value: str) -> bool:
         plain = b64decode(value + "=" * (-len(value) % 4), validate=True)
     except (Error, ValueError):
         return False
-    user, colon, password = plain.partition(b":")
+    _, colon, password = plain.partition(b":")
     return bool(colon and password) and plain.isascii() and plain.decode("ascii").isprintable()

@@ -11,10 +11,14 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from agentmem_cli.operations.secrets import kinds, pem, places
-from agentmem_cli.operations.secrets.assigned import assigned_password, assigned_secret
+from agentmem_cli.operations.secrets.assigned import (
+    assigned_key,
+    assigned_password,
+    assigned_secret,
+)
 from agentmem_cli.operations.secrets.extents import trimmed
-from agentmem_cli.operations.secrets.plausible import is_example
 from agentmem_cli.operations.secrets.spans import Span
+from agentmem_cli.operations.secrets.words import is_wordy, likeness
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +28,9 @@ if TYPE_CHECKING:
     Found = list[tuple[int, int, Confidence | None]]
     Judge = Callable[[bytes, int, int], Found]
 
-_EXAMPLE_KEY: Final = re.compile(rb"(?i)example$|^[a-z-_]{0,12}(.)\1{7,}$")
+_AWS: Final = frozenset({"aws-access-key-id", "aws-session-token"})
+_DIGIT: Final = re.compile(rb"\d")
+_REPEATED: Final = re.compile(rb"(?i)^[a-z_-]{0,12}(.)\1{7,}$")
 
 
 def judge(data: bytes, start: int, end: int, rule: str, *, visible: bool = True) -> list[Span]:
@@ -48,31 +54,33 @@ def judge(data: bytes, start: int, end: int, rule: str, *, visible: bool = True)
             for first, last, sure in found
             if last > first
         ]
-    if rule.startswith("agentmem."):
-        end = trimmed(data, start, end, b".")
-        if _is_within(data, start, end):
-            return []
-    if _EXAMPLE_KEY.search(data[start:end]) or is_example(
-        data[start:end].decode("utf-8", "replace")
-    ):
+    if (kind in _AWS and b"EXAMPLE" in data[start:end]) or _REPEATED.search(data[start:end]):
         return []
+    if rule.startswith("agentmem."):
+        # The catalogue's rules ask for what may stand around a token; ours look here.
+        end = trimmed(data, start, end, b".")
+        if _is_within(data, start, end) or _is_worded(data[start:end]):
+            return []
     return [Span(start, end, kind, confidence, rule)]
+
+
+def _is_worded(token: bytes) -> bool:
+    """Is there nothing but a mark and words, as in ``sk_live_your_key``?"""
+    return _DIGIT.search(token) is None and is_wordy(token.decode("utf-8", "replace"))
 
 
 def _is_within(data: bytes, start: int, end: int) -> bool:
     """Is the match a piece of a longer text in base64, in which every mark occurs by chance?"""
-    if data[start - 1 : start] in _EDGES:
-        before = _RUN_BEFORE.search(data, max(0, start - _RUN_BYTES), start)
-        if before is not None and before.end() - before.start() >= _RUN_BYTES:
-            return True
+    before = _RUN_BEFORE.search(data[max(0, start - _RUN_BYTES) : start])
     after = _RUN.match(data, end, end + _RUN_BYTES)
-    return after is not None and after.end() - end >= _RUN_BYTES
+    run = (before.group() if before else b"") + (after.group() if after else b"")
+    return len(run) >= _RUN_BYTES and likeness(run.decode("ascii")) < _WORDS
 
 
 _RUN_BYTES: Final = 24
-_EDGES: Final = frozenset({b"_", b"-", b"+", b"/", b"="})
+_WORDS: Final = 0.55
 _RUN: Final = re.compile(rb"[A-Za-z0-9+/_-]+={0,2}")
-_RUN_BEFORE: Final = re.compile(rb"[A-Za-z0-9+/_-]+$")
+_RUN_BEFORE: Final = re.compile(rb"[A-Za-z0-9+/_-]*[+/_=-]$")
 
 
 def _private_key(data: bytes, start: int, end: int) -> Found:
@@ -91,6 +99,7 @@ _JUDGES: Final[dict[str, Judge]] = {
     "private-key-end": _private_key_end,
     "secret": assigned_secret,
     "password": assigned_password,
+    "aws-secret-access-key": assigned_key,
     "url-password": places.url_password,
     "generic-credential-uri": places.url_password,
     "mongodb-connection-string": places.connection,
@@ -102,8 +111,9 @@ _JUDGES: Final[dict[str, Judge]] = {
     "curl-auth-user": places.user_and_password,
     "curl-user": places.user_and_password,
     "cookie": places.cookies,
+    "mnemonic": places.phrase,
     "query-secret": places.query,
-    "netrc": places.told_password,
+    "netrc": places.netrc,
     "pgpass": places.told_password,
     "npm-auth": places.told_secret,
     "docker-auth": places.told_secret,
