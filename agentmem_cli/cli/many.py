@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -12,7 +12,7 @@ from agentmem_cli.cli.output import talk
 from agentmem_cli.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from agentmem_cli.cli.settings import Settings
     from agentmem_cli.operations.catalog import Found
@@ -42,6 +42,10 @@ BusyForceOption = Annotated[
 ]
 
 
+FILTERS: Final = ("since", "until", "model", "label", "title", "larger", "older", "project")
+"""Parameters of commands that choose among all sessions."""
+
+
 class Sought:
     """The filters of ``--all`` as they were written.
 
@@ -49,27 +53,10 @@ class Sought:
         given: Whether there is any.
     """
 
-    def __init__(
-        self,
-        *,
-        since: str | None = None,
-        until: str | None = None,
-        model: str | None = None,
-        label: Sequence[str] | None = None,
-        title: str | None = None,
-        larger: str | None = None,
-        older: str | None = None,
-        agent: str | None = None,
-        project: str | None = None,
-    ) -> None:
-        """Keep them; they are read by `chosen`."""
-        self._filters = {"since": since, "until": until, "model": model, "title": title}
-        self._filters |= {"larger": larger, "older": older}
-        self._label = label
-        self._agent = agent
-        self._project = project
-        several = (*self._filters.values(), label or None, agent, project)
-        self.given = any(each is not None for each in several)
+    def __init__(self, given: Mapping[str, object]) -> None:
+        """Take them out of what a command was *given*, by its parameters; `chosen` reads them."""
+        self._given = {name: given.get(name) for name in FILTERS}
+        self.given = any(each not in (None, [], ()) for each in self._given.values())
 
     def chosen(self, settings: Settings) -> list[Found]:
         """Return the sessions under the root that all filters fit, by name.
@@ -81,23 +68,15 @@ class Sought:
         from agentmem_cli.operations.listing import matching, rows
         from agentmem_cli.operations.projects import Project
 
-        for option, words in (("--agent", self._agent), ("--project", self._project)):
-            if words == "":
-                msg = f"{option} is empty"
-                raise UsageError(msg)
-        wanted = filters(
-            settings,
-            since=self._filters["since"],
-            until=self._filters["until"],
-            model=self._filters["model"],
-            label=self._label,
-            title=self._filters["title"],
-            larger=self._filters["larger"],
-            older=self._filters["older"],
-        )
-        project = None if self._project is None else Project(self._project)
+        given = dict(self._given)
+        words = given.pop("project")
+        if words == "":
+            msg = "--project is empty"
+            raise UsageError(msg)
+        wanted = filters(settings, **given)  # type: ignore[arg-type]
+        project = Project(words) if isinstance(words, str) else None
         root = str(settings.root)
-        found = matching(rows(root), wanted, self._agent, project)
+        found = matching(rows(root), wanted, None, project)
         return [Found(row.id, f"{root}/{row.id}") for row in found]
 
 

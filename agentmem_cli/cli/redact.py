@@ -48,9 +48,31 @@ from agentmem_cli.cli.settings import Settings
 from agentmem_cli.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from agentmem_cli.operations.outside import Passed
     from agentmem_cli.operations.secrets.spec import Spec
     from agentmem_cli.operations.secrets.working import How, Target
+
+DropBlobsOption = Annotated[
+    bool,
+    typer.Option("--drop-blobs", help="Give up images and the like in which something stands."),
+]
+VerifyOption = Annotated[
+    bool, typer.Option("--verify", help="Only look again whether something is left.")
+]
+ReceiptOption = Annotated[
+    str | None,
+    typer.Option("--receipt", metavar="FILE", help="Add a record of this run to a file."),
+]
+ForceOption = Annotated[
+    bool,
+    typer.Option(
+        "--force",
+        "-f",
+        help="Though it was just changed; and .env files, and files with other names.",
+    ),
+]
 
 
 def redact(
@@ -69,28 +91,13 @@ def redact(
     keep: KeepOption = None,
     allow: AllowOption = None,
     no_fingerprint: NoFingerprintOption = False,
-    drop_blobs: Annotated[
-        bool,
-        typer.Option("--drop-blobs", help="Give up images and the like in which something stands."),
-    ] = False,
+    drop_blobs: DropBlobsOption = False,
     damaged: DamagedOption = "refuse",
     allow_unread: AllowUnreadOption = False,
-    verify: Annotated[
-        bool, typer.Option("--verify", help="Only look again whether something is left.")
-    ] = False,
-    receipt: Annotated[
-        str | None,
-        typer.Option("--receipt", metavar="FILE", help="Add a record of this run to a file."),
-    ] = None,
+    verify: VerifyOption = False,
+    receipt: ReceiptOption = None,
     if_idle: IdleOption = "60s",
-    force: Annotated[
-        bool,
-        typer.Option(
-            "--force",
-            "-f",
-            help="Though it was just changed; and .env files, and files with other names.",
-        ),
-    ] = False,
+    force: ForceOption = False,
     jobs: JobsOption = 1,
     project: ProjectOption = None,
     since: SinceOption = None,
@@ -110,32 +117,10 @@ def redact(
     written. It cannot be undone and no copy is kept. The exit status is 1
     where something stays or could not be looked into. Masking does not revoke.
     """
-    from agentmem_cli.operations.secrets.working import How
-
+    given = dict(locals())
     settings = Settings.of(context)
-    sought = Sought(
-        since=since,
-        until=until,
-        model=model,
-        label=label,
-        title=title,
-        larger=larger,
-        older=older,
-        project=project,
-    )
-    wishes = Wishes(
-        pii,
-        aggressive,
-        literals or (),
-        regexes or (),
-        env_file or (),
-        no_rules,
-        only or (),
-        skip or (),
-        keep or (),
-        allow,
-        no_fingerprint,
-    )
+    sought = Sought(given)
+    wishes = Wishes.of(given)
     if damaged not in ("refuse", "as-text"):
         msg = f"--damaged: {damaged!r} is none of refuse, as-text"
         raise UsageError(msg)
@@ -146,21 +131,29 @@ def redact(
         _check_input(settings, wishes, yes=yes)
     targets, passed = targets_of(settings, words, sought, everything=everything, files=files)
     spec = spec_of(settings, wishes, looks_only=looks_only, jobs=jobs)
-    how = How(
-        settings.now_ms,
-        idle,
-        "as-text" if damaged == "as-text" else "refuse",
-        drop_blobs,
-        force,
-        settings.lock_wait_s,
-        fingerprints=spec.fingerprints,
-    )
+    how = _how(settings, given, idle, fingerprints=spec.fingerprints)
     run = _Run(settings, targets, passed, spec, how, jobs, json)
     if verify:
         return run.look(verifies=True)
     if dry_run:
         return run.plan()
     return run.redact(yes=yes, receipt=receipt, allow_unread=allow_unread)
+
+
+def _how(
+    settings: Settings, given: Mapping[str, object], idle: int | None, *, fingerprints: bool
+) -> How:
+    from agentmem_cli.operations.secrets.working import How
+
+    return How(
+        settings.now_ms,
+        idle,
+        "as-text" if given["damaged"] == "as-text" else "refuse",
+        bool(given["drop_blobs"]),
+        bool(given["force"]),
+        settings.lock_wait_s,
+        fingerprints=fingerprints,
+    )
 
 
 def _check_input(settings: Settings, wishes: Wishes, *, yes: bool) -> None:

@@ -39,6 +39,9 @@ RECEIPT: Final = "agentmem.receipt/1"
 
 _TOLD: Final = 20
 
+_DETAILED: Final = 5
+"""Targets of which the whole receipt is shown; of more, --receipt and --json have it."""
+
 
 class Receipts:
     """A file that gets a record of a run: one JSON object a line."""
@@ -137,6 +140,9 @@ class Redacted:
             told += "; proven: no masked value is left"
         name = _name(outcome)
         out.line(one_line(f"{name}: {told}"))
+        if outcome.receipt is not None and len(self._targets) <= _DETAILED:
+            for line in receipt_lines(outcome.receipt):
+                out.line(one_line(f"  {line}"))
         for row in outcome.left[:_TOLD]:
             where = place_of(None, row.name, row.line)
             out.line(one_line(f"  stays: {row.kind} at {where}: {FATES[row.fate]}"))
@@ -204,6 +210,36 @@ class Redacted:
             "failed": len(self._failed),
             "targets": targets,
         }
+
+
+def receipt_lines(receipt: Object) -> list[str]:
+    """Write a target's receipt for a person."""
+    at, by = receipt.get("at_ms"), receipt.get("by")
+    kind = by.get("kind") if isinstance(by, dict) else None
+    who = kind.get("plugin") if isinstance(kind, dict) else kind
+    when = utc_time(at) if isinstance(at, int) else "?"
+    lines = [f"receipt: {when}, by {who}, {receipt.get('values')} different values"]
+    for each in _listed(receipt.get("changed")):
+        if isinstance(each, dict):
+            numbers = each.get("n")
+            where = f", records n {ranges(numbers)}" if isinstance(numbers, list) else ""
+            if isinstance(each.get("lines"), int):
+                where = f", {count(each['lines'], 'line')}"  # type: ignore[arg-type]
+            lines.append(f"changed: {each.get('in')}{where}")
+    return lines
+
+
+def ranges(numbers: Sequence[JSON]) -> str:
+    """Write numbers, those in a row as one: ``3, 22-24``."""
+    told: list[list[int]] = []
+    for number in numbers:
+        assert isinstance(number, int)
+        if told and number == told[-1][-1] + 1:
+            told[-1][1:] = [number]
+        else:
+            told.append([number])
+    shown = ["-".join(map(str, each)) for each in told[:_TOLD]]
+    return ", ".join([*shown, "..."] if len(told) > _TOLD else shown)
 
 
 def _ends(outcome: Outcome) -> Object:

@@ -88,6 +88,7 @@ def remap(
     alone. Working folders and the arguments of tool calls change, texts with
     --everywhere only. It replaces what is there and cannot be undone.
     """
+    given = dict(locals())
     from agentmem_cli.cli.rewritten_words import run_remap
     from agentmem_cli.operations.moves import parse_moves
 
@@ -96,16 +97,7 @@ def remap(
     if not moves:
         msg = "no OLD=NEW is given"
         raise UsageError(msg, hint="Like /home/ada/proj=/srv/proj.")
-    sought = Sought(
-        since=since,
-        until=until,
-        model=model,
-        label=label,
-        title=title,
-        larger=larger,
-        older=older,
-        project=project,
-    )
+    sought = Sought(given)
     named = [word for word in words if "=" not in word]
     found = sessions_meant(settings, named, sought, everything=everything)
     wanted = _wanted(settings, damaged, if_idle, force=force, dry_run=dry_run, yes=yes)
@@ -156,19 +148,11 @@ def rewrite(
     Lines that begin with # are passed over; docs and README tell the rest.
     It replaces what is there and cannot be undone.
     """
+    given = dict(locals())
     from agentmem_cli.cli.rewritten_words import run_rewrite, run_rewrite_files
 
     settings = Settings.of(context)
-    sought = Sought(
-        since=since,
-        until=until,
-        model=model,
-        label=label,
-        title=title,
-        larger=larger,
-        older=older,
-        project=project,
-    )
+    sought = Sought(given)
     wanted = _wanted(settings, damaged, if_idle, force=force, dry_run=dry_run, yes=yes)
     if files:
         if everything or sought.given:

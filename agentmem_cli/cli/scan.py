@@ -49,6 +49,18 @@ if TYPE_CHECKING:
     from agentmem_cli.operations.secrets.spec import Spec
     from agentmem_cli.operations.secrets.working import Target
 
+AllowAddOption = Annotated[
+    str | None,
+    typer.Option(
+        "--allow-add",
+        metavar="FILE",
+        help="Put what is found on this list, which is made where missing.",
+    ),
+]
+SarifOption = Annotated[
+    bool, typer.Option("--sarif", help="Print one SARIF 2.1.0 log, for code hosts and editors.")
+]
+
 
 def scan(
     context: typer.Context,
@@ -65,14 +77,7 @@ def scan(
     skip: SkipOption = None,
     keep: KeepOption = None,
     allow: AllowOption = None,
-    allow_add: Annotated[
-        str | None,
-        typer.Option(
-            "--allow-add",
-            metavar="FILE",
-            help="Put what is found on this list, which is made where missing.",
-        ),
-    ] = None,
+    allow_add: AllowAddOption = None,
     no_fingerprint: NoFingerprintOption = False,
     jobs: JobsOption = 1,
     project: ProjectOption = None,
@@ -83,9 +88,7 @@ def scan(
     title: TitleOption = None,
     larger: LargerOption = None,
     older: OlderOption = None,
-    sarif: Annotated[
-        bool, typer.Option("--sarif", help="Print one SARIF 2.1.0 log, for code hosts and editors.")
-    ] = False,
+    sarif: SarifOption = False,
     json: JsonOption = False,
 ) -> int | None:
     """Find secrets in sessions or files; change nothing, show no value.
@@ -94,35 +97,15 @@ def scan(
     at. The exit status is 1 where something was found, or could not be looked
     into. It asks no network.
     """
+    given = dict(locals())
     settings = Settings.of(context)
     if sarif and json:
         raise UsageError("--sarif and --json are two forms; choose one")
     if allow is not None and allow_add is not None:
         raise UsageError("--allow-add goes on with its own list", hint="Leave --allow out.")
-    sought = Sought(
-        since=since,
-        until=until,
-        model=model,
-        label=label,
-        title=title,
-        larger=larger,
-        older=older,
-        project=project,
-    )
+    sought = Sought(given)
     adds_to = None if allow_add is None else _list_at(allow_add)
-    wishes = Wishes(
-        pii,
-        aggressive,
-        literals or (),
-        regexes or (),
-        env_file or (),
-        no_rules,
-        only or (),
-        skip or (),
-        keep or (),
-        allow,
-        no_fingerprint,
-    )
+    wishes = Wishes.of(given)
     targets, passed = targets_of(settings, words, sought, everything=everything, files=files)
     spec = spec_of(settings, wishes, looks_only=True, jobs=jobs)
     form = "sarif" if sarif else "json" if json else "table"

@@ -175,6 +175,7 @@ def print_rows(out: Output, rows: Sequence[Row], settings: Settings) -> None:
     """Print a table of findings."""
     marked = any(row.fingerprint for row in rows)
     noted = any(FATES[row.fate] for row in rows)
+    alone = len({row.session for row in rows}) == 1
     columns = [Column("WHERE", least=24, style="cyan"), Column("KIND", least=10)]
     columns.append(Column("SURE"))
     if marked:
@@ -184,7 +185,8 @@ def print_rows(out: Output, rows: Sequence[Row], settings: Settings) -> None:
         columns.append(Column("NOT MASKED", least=8, style="yellow"))
     cells = []
     for row in rows:
-        line = [place_of(row.session, row.name, row.line), row.kind, row.confidence]
+        session = None if alone else row.session
+        line = [place_of(session, row.name, row.line), row.kind, row.confidence]
         if marked:
             line.append(row.fingerprint)
         line.append(f"{'key ' if row.is_key else ''}{row.path}" or "text")

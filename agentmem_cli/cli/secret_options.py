@@ -14,7 +14,7 @@ from agentmem_cli.cli.given_files import read_given
 from agentmem_cli.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from agentmem_cli.cli.many import Sought
     from agentmem_cli.cli.settings import Settings
@@ -128,6 +128,24 @@ class Wishes(NamedTuple):
     keep: Sequence[str]
     allow: str | None
     no_fingerprint: bool
+
+    @classmethod
+    def of(cls, given: Mapping[str, object]) -> Wishes:
+        """Take it out of what a command was *given*, by its parameters."""
+        named = {
+            "pii": given["pii"],
+            "aggressive": given["aggressive"],
+            "literals": given["literals"] or (),
+            "patterns": given["regexes"] or (),
+            "env_files": given["env_file"] or (),
+            "no_rules": given["no_rules"],
+            "only": given["only"] or (),
+            "skip": given["skip"] or (),
+            "keep": given["keep"] or (),
+            "allow": given["allow"],
+            "no_fingerprint": given["no_fingerprint"],
+        }
+        return cls(**named)  # type: ignore[arg-type]
 
 
 def spec_of(settings: Settings, wishes: Wishes, *, looks_only: bool, jobs: int) -> Spec:
