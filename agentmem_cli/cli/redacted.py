@@ -128,18 +128,11 @@ class Redacted:
         return 1 if stays and not allow_unread else None
 
     def _lines(self, out: Output, outcome: Outcome) -> None:
-        told = "nothing to mask"
-        if outcome.changed:
-            total = sum(outcome.kinds.values())
-            told = f"{count(total, 'mask')} ({kinds_told(outcome.kinds)})"
-            if outcome.signatures:
-                told += f"; {count(outcome.signatures, 'signature')} of changed text removed"
-        elif len(self._targets) > _TOLD and not (outcome.left or outcome.skipped):
+        if not (outcome.changed or outcome.left or outcome.skipped):
+            if len(self._targets) <= _TOLD:
+                out.line(one_line(f"{_name(outcome)}: nothing to mask"))
             return
-        if outcome.changed and not (outcome.left or outcome.skipped):
-            told += "; proven: no masked value is left"
-        name = _name(outcome)
-        out.line(one_line(f"{name}: {told}"))
+        out.line(one_line(f"{_name(outcome)}: {_words(outcome)}"))
         if outcome.receipt is not None and len(self._targets) <= _DETAILED:
             for line in receipt_lines(outcome.receipt):
                 out.line(one_line(f"  {line}"))
@@ -210,6 +203,18 @@ class Redacted:
             "failed": len(self._failed),
             "targets": targets,
         }
+
+
+def _words(outcome: Outcome) -> str:
+    """Say what was masked."""
+    if not outcome.changed:
+        return "nothing to mask"
+    told = f"{count(sum(outcome.kinds.values()), 'mask')} ({kinds_told(outcome.kinds)})"
+    if outcome.signatures:
+        told += f"; {count(outcome.signatures, 'signature')} of changed text removed"
+    if not (outcome.left or outcome.skipped):
+        told += "; proven: no masked value is left"
+    return told
 
 
 def receipt_lines(receipt: Object) -> list[str]:
