@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from agentmem_cli.limits import CHUNK_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from concurrent.futures import Future
 
 
 class Readable(Protocol):
@@ -79,3 +82,23 @@ def lines_of(data: bytes) -> Iterator[bytes]:
     if lines[-1] == b"":
         lines.pop()
     return iter(lines)
+
+
+def searched(
+    source: Readable, find: Callable[[bytes], list[int]], threads: int
+) -> Iterator[tuple[Block, list[int]]]:
+    """Yield the blocks of *source*, each with what *find*, on other threads, finds in it."""
+    with ThreadPoolExecutor(max(1, threads), "agentmem-search") as pool:
+        waiting: deque[tuple[Block, Future[list[int]]]] = deque()
+        for block in blocks(source):
+            waiting.append((block, pool.submit(find, block.data)))
+            if len(waiting) > AHEAD_MAX:
+                first, hits = waiting.popleft()
+                yield first, hits.result()
+        while waiting:
+            first, hits = waiting.popleft()
+            yield first, hits.result()
+
+
+AHEAD_MAX: Final = 4
+"""Blocks that wait or are searched; more would only hold memory."""

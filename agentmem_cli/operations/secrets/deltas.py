@@ -55,6 +55,11 @@ class Part(NamedTuple):
     is_first: bool
 
 
+def may_stream(data: bytes) -> bool:
+    """May a piece of a message be in *data*?"""
+    return any(mark in data for mark in MARKS)
+
+
 def pieces_of(line: int, raw: bytes) -> list[Piece]:
     """Return the pieces of messages that a line is; none, for nearly all lines."""
     try:
@@ -151,7 +156,7 @@ class Streams:
 
     def pass_by(self, line: int, raw: bytes) -> Iterator[Run]:
         """Take the next line; yield the texts that are whole now."""
-        pieces = pieces_of(line, raw) if MARK.search(raw) is not None else []
+        pieces = pieces_of(line, raw) if may_stream(raw) else []
         if not pieces:
             yield from self.end()
             return
@@ -173,6 +178,11 @@ class Streams:
             size += len(piece.text)
         self._open[stream] = kept[::-1] if len(kept) < len(held) else []
         self._sizes[stream] = size if len(kept) < len(held) else 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the next line may go on with a message."""
+        return bool(self._open)
 
     def end(self) -> Iterator[Run]:
         """Yield the texts that are whole, since no piece follows."""

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from agentmem_cli.operations.secrets.blocks import blocks, lines_of
-from agentmem_cli.operations.secrets.deltas import Run, Streams
+from agentmem_cli.operations.secrets.deltas import Run, Streams, may_stream
 from agentmem_cli.operations.secrets.findings import Findings, Place
 from agentmem_cli.operations.secrets.looking import Eye, Found, gathered
 from agentmem_cli.operations.secrets.marks import Marks, Spot, event_key
@@ -95,10 +95,12 @@ class Search:
         streams = Streams()
         for block in blocks(source):
             self.seen(block.data)
+            streaming = may_stream(block.data)
             for number, raw in enumerate(lines_of(block.data), block.line):
                 batch.add(self._event(number, raw), number, raw)
-                for run in streams.pass_by(number, raw):
-                    self._run(name, run)
+                if streaming or streams.is_open:
+                    for run in streams.pass_by(number, raw):
+                        self._run(name, run)
                 if batch.size > BATCH_BYTES:
                     self._submit(name, batch.taken(), is_log=is_log)
         self._submit(name, batch.taken(end=True), is_log=is_log)
@@ -193,6 +195,7 @@ class Search:
             self.findings.rows.append(row._replace(place=place, path=path, start=begin, end=stop))
             if row.fate == "mask":
                 self.marks.take(name, parts, mask)
+        self.findings.parts.update(found.parts)
         for value, kind in found.values.items():
             self.findings.values.setdefault(value, kind)
 

@@ -58,6 +58,7 @@ class Findings:
         rows: Every finding, by place.
         unread: What could not be looked into.
         values: What is masked wherever it stands: the value, and its kind.
+        parts: Lines of keys, masked wherever they stand as they are: the line, and its kind.
         opaque: Encrypted contents, which nobody here can look into. They are told.
         events: Records, documents and texts that were looked at.
         size: Bytes that were looked at.
@@ -67,6 +68,7 @@ class Findings:
         self.rows: list[Finding] = []
         self.unread: list[Unread] = []
         self.values: dict[str, str] = {}
+        self.parts: dict[str, str] = {}
         self.opaque = 0
         self.events = 0
         self.size = 0
@@ -89,6 +91,7 @@ class Findings:
         self.unread += other.unread
         for value, kind in other.values.items():
             self.values.setdefault(value, kind)
+        self.parts.update(other.parts)
         self.opaque += other.opaque
         self.events += other.events
         self.size += other.size

@@ -28,10 +28,16 @@ if TYPE_CHECKING:
 JSON_LAYERS: Final = 3
 """How often a value is escaped when it is searched for within one string."""
 
+LONG: Final = 200
+"""Characters from which a value of several lines is searched for as it is and in JSON only.
+
+It is a key whose first line is a value of its own, in every encoding.
+"""
+
 PROBE_MIN: Final = 4
 """Characters of a probe that is telling enough; a shorter one stands nearly everywhere."""
 
-PROBE_MAX: Final = 12
+PROBE_MAX: Final = 8
 """Characters of a probe; more tell no more, and make the automaton large."""
 
 DFA_BYTES_MAX: Final = 100_000
@@ -66,19 +72,23 @@ class Literals:
 
     Args:
         values: What is searched for, none of them empty.
+        parts: What is searched for as it is only; its place is counted on from the values.
         weak: What is not searched for by itself, yet makes a line worth a look.
     """
 
-    def __init__(self, values: Sequence[str], weak: Iterable[str] = ()) -> None:
+    def __init__(
+        self, values: Sequence[str], parts: Sequence[str] = (), weak: Iterable[str] = ()
+    ) -> None:
         forms: dict[bytes, tuple[int, bool]] = {}
         probes: set[bytes] = set()
         for index, value in enumerate(values):
             for form, is_base64 in forms_of(value):
                 forms.setdefault(form, (index, is_base64))
                 probes.update(probes_of(form))
-        for value in weak:
+        for index, part in enumerate(parts, len(values)):
+            forms.setdefault(part.encode("utf-8", "replace"), (index, False))
+        for value in (*parts, *weak):
             probes.update(probes_of(value.encode("utf-8", "replace")))
-        self.size = len(values)
         self._forms = list(forms.values())
         self._exact = automaton(list(forms), overlapping=True) if forms else None
         self._probe = (
@@ -106,13 +116,16 @@ class Literals:
 
 
 def automaton(patterns: list[bytes], *, overlapping: bool) -> ahocorasick_rs.BytesAhoCorasick:
-    """Build what searches for *patterns* at once; the first to end is found, or all."""
+    """Build what searches for *patterns* at once: one after the other, or all that overlap.
+
+    The first kind goes over everything, so its building pays; the other over few lines.
+    """
     small = sum(map(len, patterns)) <= DFA_BYTES_MAX
     kind = ahocorasick_rs.Implementation
     return ahocorasick_rs.BytesAhoCorasick(
         patterns,
         ahocorasick_rs.MatchKind.Standard,
-        kind.DFA if small and not overlapping else kind.ContiguousNFA,
+        kind.NoncontiguousNFA if overlapping else kind.DFA if small else kind.ContiguousNFA,
     )
 
 
@@ -122,6 +135,8 @@ def forms_of(value: str) -> Iterator[tuple[bytes, bool]]:
     yield plain, False
     for escaped in _escaped(value):
         yield escaped, False
+    if len(value) > LONG and "\n" in value:
+        return
     for encoded in _percent(value):
         yield encoded, False
     for encoded in _base64(plain):

@@ -66,13 +66,15 @@ class Found(NamedTuple):
     unread: list[Unread]
     values: dict[str, str]
     """What is to be masked wherever it stands, and its kind."""
+    parts: dict[str, str]
+    """Lines of keys, to be masked wherever they stand as they are."""
     probes: list[str]
     """Texts of which one is in every line that has a spot whose value is none of ``values``."""
 
     @classmethod
     def none(cls) -> Found:
         """Return one that holds nothing yet."""
-        return cls([], [], [], {}, [])
+        return cls([], [], [], {}, {}, [])
 
 
 class Eye:
@@ -156,6 +158,8 @@ class Eye:
             mask = self._masks.mask(row.value, row.kind)
             found.spots.append(Spot(leaf, row.start, row.end, mask))
             found.values.update(self._values_of(row))
+            if "-----BEGIN" in row.value:
+                found.parts.update((line, row.kind) for line in _lines_of_key(row.value)[1:])
             if row.value not in found.values:
                 found.probes.append(row.value)
 
@@ -165,9 +169,7 @@ class Eye:
         if is_shaped(row.value, "password" if row.kind in _OWN else row.kind):
             yield row.value, row.kind
         if "-----BEGIN" in row.value:
-            for line in _PEM_LINE.findall(row.value):
-                if not line.startswith(_PEM_SAME):
-                    yield line, row.kind
+            yield from ((line, row.kind) for line in _lines_of_key(row.value)[:1])
         inner = decoded(row.value.encode("utf-8", "replace"))
         if inner is not None and self._scan is not None and inner.isascii():
             for span in self._scan(inner):
@@ -226,6 +228,11 @@ class Eye:
 
 _PEM_SAME: Final = "b3BlbnNzaC1rZXktdjE"
 """How the first line of every OpenSSH key begins, which tells nothing of it."""
+
+
+def _lines_of_key(value: str) -> list[str]:
+    """Return the lines of a key that tell something of it."""
+    return [line for line in _PEM_LINE.findall(value) if not line.startswith(_PEM_SAME)]
 
 
 def _is_told(leaf: Leaf, start: int, end: int, span: Span) -> bool:
@@ -311,5 +318,6 @@ def gathered(findings: Findings, found: Found) -> None:
     """Take up what one event holds."""
     findings.rows += found.rows
     findings.unread += found.unread
+    findings.parts.update(found.parts)
     for value, kind in found.values.items():
         findings.values.setdefault(value, kind)

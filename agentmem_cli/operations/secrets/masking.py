@@ -32,6 +32,7 @@ class Masker:
     """Masks lines, documents and texts; one for a run, used by one thread at a time.
 
     Attributes:
+        threads: How many may search at once.
         kinds: How many masks of each kind were put in.
         lines: Lines (documents, texts) that changed.
         strings: Strings in them that changed.
@@ -41,12 +42,13 @@ class Masker:
 
     def __init__(self, findings: Findings, marks: Marks, looking: Looking) -> None:
         self._marks = marks
-        self._values = [
-            value for value in findings.values if value and not looking.masks.stays(value)
-        ]
-        self._kinds = [findings.values[value] for value in self._values]
+        values = [value for value in findings.values if not looking.masks.stays(value)]
+        parts = [part for part in findings.parts if part not in findings.values]
+        self._values = [*values, *parts]
+        self._kinds = [findings.values.get(each) or findings.parts[each] for each in self._values]
         self._masks = looking.masks
-        self.literals = Literals(self._values, [*marks.probes, *_marks_of(marks)])
+        self.threads = looking.threads
+        self.literals = Literals(values, parts, [*marks.probes, *_marks_of(marks)])
         self.kinds: Counter[str] = Counter()
         self.lines = 0
         self.strings = 0

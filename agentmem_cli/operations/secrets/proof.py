@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from agentmem_cli.operations.secrets.blocks import Reader, blocks
+from agentmem_cli.operations.secrets.blocks import Reader, searched
 from agentmem_cli.operations.secrets.findings import Place
 from agentmem_cli.operations.secrets.masking import is_document
 from agentmem_cli.operations.secrets.sessions import file_name, how_to_read, log_name, windows
@@ -77,6 +77,7 @@ class _Proof:
 
     def __init__(self, masker: Masker, advance: Callable[[int], None]) -> None:
         self.left: list[Finding] = []
+        self._threads = masker.threads
         self._masker = masker
         self._advance = advance
 
@@ -87,8 +88,8 @@ class _Proof:
         ]
 
     def lines(self, where: str, source: Readable, *, is_record: bool = False) -> None:
-        for block in blocks(source):
-            for number, start, end in places(block, self._masker.hits(block.data)):
+        for block, hits in searched(source, self._masker.hits, self._threads):
+            for number, start, end in places(block, hits):
                 raw = block.data[start:end]
                 self.left += self._masker.remains(where, number, raw, is_record=is_record)
             self._advance(len(block.data))

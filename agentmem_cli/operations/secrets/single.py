@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agentmem_cli.operations.secrets.blocks import BOM, Block, blocks, lines_of
+from agentmem_cli.operations.secrets.blocks import BOM, Block, blocks, lines_of, searched
 from agentmem_cli.operations.secrets.find import Search
 from agentmem_cli.operations.secrets.findings import Findings
 from agentmem_cli.operations.secrets.marks import Marks
@@ -95,17 +95,17 @@ class SingleFile:
         if self._is_document:
             sink.write(masker.line(self.name, 0, source.read()))
         else:
-            for block in blocks(source):
-                for piece in self._block(block):
+            for block, hits in searched(source, masker.hits, self._looking.threads):
+                for piece in self._block(block, hits):
                     sink.write(piece)
                 self._passed(block)
         kinds = dict(sorted(masker.kinds.items()))
         return Masked(masker.lines, masker.strings, kinds, masker.signatures, masker.left)
 
-    def _block(self, block: Block) -> Iterator[bytes]:
+    def _block(self, block: Block, hits: list[int]) -> Iterator[bytes]:
         """Yield a block's bytes, masked; where nothing changes, as they are."""
         passed = 0
-        for number, start, end in places(block, self.masker.hits(block.data)):
+        for number, start, end in places(block, hits):
             raw = block.data[start:end]
             new = self.masker.line(self.name, number, raw)
             if new is not raw:
@@ -124,8 +124,8 @@ class SingleFile:
         source.seek(0)
         if self._is_document:
             return self.masker.remains(self.name, 0, source.read())
-        for block in blocks(source):
-            for number, start, end in places(block, self.masker.hits(block.data)):
+        for block, hits in searched(source, self.masker.hits, self._looking.threads):
+            for number, start, end in places(block, hits):
                 left += self.masker.remains(self.name, number, block.data[start:end])
             self._passed(block)
         if self._marks.streamed:
