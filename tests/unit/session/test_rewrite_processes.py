@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
-APPENDS = 150
-LINES = 1_500
+APPENDS = 60
+LINES = 600
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ class Slow(Strings):
         assert at.stamp is not None
         if at.stamp.n == 1:
             self._begun()
-            time.sleep(0.2)
+            time.sleep(0.05)
         return super().line(at, raw)
 
 
@@ -85,13 +85,14 @@ def test_nothing_that_is_appended_during_rewrites_is_lost(path: Path) -> None:
     before = len(history(store, "main"))
     child = in_a_child(lambda: append_all(path))
     rewrites = 0
-    while os.waitpid(child, os.WNOHANG) == (0, 0):
+    while (ending := os.waitpid(child, os.WNOHANG)) == (0, 0):
         rewrite(store, Author.rig(), Slow(WORD, MASK, lambda: None), if_idle_ms=None)
         rewrites += 1
     rewrite(store, Author.rig(), Slow(WORD, MASK, lambda: None), if_idle_ms=None)
 
     found = history(store, "main")
     values = [record for _, record in found if isinstance(record, Saved)]
+    assert ending == (child, 0)
     assert rewrites > 0
     assert len(found) == before + APPENDS
     assert values == [Saved(f"k{number}", MASK) for number in range(APPENDS)]
