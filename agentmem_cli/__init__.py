@@ -78,10 +78,11 @@ if TYPE_CHECKING:
     )
     from agentmem_cli.session.record import Header, LogRecord, LogRewrite, Retired, Saved
     from agentmem_cli.session.rewriter import rewrite
-    from agentmem_cli.session.rewriting import File as FilePlace
     from agentmem_cli.session.rewriting import (
+        FilePlace,
         Messages,
         Place,
+        RecordPlace,
         Rewrite,
         Rewritten,
         RewrittenLog,
@@ -89,7 +90,6 @@ if TYPE_CHECKING:
         rewrite_file,
         rewrite_value,
     )
-    from agentmem_cli.session.rewriting import Record as RecordPlace
     from agentmem_cli.session.session import (
         LostImage,
         Repair,

@@ -302,6 +302,32 @@ class StoreConformance:
         assert names == sorted(CHANGED["files"])
         assert files == CHANGED["files"]
 
+    def test_what_a_batch_staged_can_be_opened_piece_by_piece(self, open_store: OpenStore) -> None:
+        store = open_store()
+        fill(store)
+        large = b"0123456789abcdef\n" * 200_000
+        with batch_of(store) as batch:
+            change(batch)
+            batch.open_log_new("large", 0).write(large)
+            batch.open_file("blobs/large").write(large)
+            seen: dict[str, bytes] = {}
+            for log in (*CHANGED["logs"], "large"):
+                with batch.open_staged_log(log) as opened:
+                    seen[log] = b"".join(opened.lines())
+            for name in (*CHANGED["files"], "blobs/large"):
+                with batch.open_staged_file(name) as opened:
+                    seen[name] = opened.read_at(0, opened.size)
+            for opener, absent in ((batch.open_staged_log, "no"), (batch.open_staged_file, "gone")):
+                with pytest.raises(FileNotFoundError):
+                    opener(absent)
+
+        assert seen == {
+            **CHANGED["logs"],
+            **CHANGED["files"],
+            "large": large,
+            "blobs/large": large,
+        }
+
     def test_a_wrong_length_in_a_batch_is_refused_at_once(self, open_store: OpenStore) -> None:
         store = open_store()
         fill(store)

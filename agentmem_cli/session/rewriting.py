@@ -330,5 +330,6 @@ class Rewritten(NamedTuple):
         return bool(self.logs or self.files or self.blobs_removed or self.set_aside)
 
 
+# The package's public names: `Record` there is the error of a record that cannot be read.
 FilePlace = File
 RecordPlace = Record
