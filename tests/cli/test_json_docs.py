@@ -106,8 +106,35 @@ def _printed(root: Path, tmp_path: Path) -> list[Value]:
         ("list", "--tree"),
         ("export", f"pi-{building.SESSION_ID}", "--as", "original", "-o", tmp_path / "o.jsonl"),
         ("export", "one", "--as", "messages", "-o", tmp_path / "m.json"),
+        *_replacing(root, tmp_path),
     ]
     return [value for words in commands for value in run(*words, "--json", stdin=b"x").objects]
+
+
+def _replacing(root: Path, tmp_path: Path) -> list[tuple[str | Path, ...]]:
+    """Commands that replace the past, on a session and files that have something for each."""
+    native: Object = {**message("assistant", "x"), "id": "id-Rosebud-77"}
+    lines = [header(), pushed(1, native), pushed(2, message("user", "/old/x Rosebud-77"), id_=1)]
+    write(root, "six", "main", join(lines))
+    write(root, "six", "aide", join([header("aide", n=5, parent="main")]))
+    write(root, "broken", "main", join([header(), b"junk", pushed(2, message("user", "/old"))]))
+    building.put(tmp_path / "t" / "a.jsonl", b'"/old/x Rosebud-77"\n')
+    building.put(tmp_path / "t" / "b.jsonl.gz", b"\x1f\x8b\x08\0Rosebud-77\0")
+    values = building.put(tmp_path / "values", b"Rosebud-77\n")
+    pairs = building.put(tmp_path / "pairs", b"/new ==> /newest\n")
+    look: list[str | Path] = ["--no-rules", "--literals", values]
+    yes = ("--yes", "--force")
+    return [
+        ("remap", "/old=/new", "six", "broken", "--everywhere", *yes),
+        ("rewrite", "--replace-file", pairs, "six", *yes),
+        ("rewrite", "--replace-file", pairs, "--files", tmp_path / "t", *yes),
+        ("scan", "six", *look),
+        ("scan", "--files", tmp_path / "t", *look),
+        ("redact", "six", *look, *yes),
+        ("redact", "--files", tmp_path / "t", *look, *yes),
+        ("rename", "six", "--agent", "aide=helper", "--force"),
+        ("rename", "six", "seven"),
+    ]
 
 
 def test_every_schema_is_printed_with_the_fields_and_types_of_the_page(
