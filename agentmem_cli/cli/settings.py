@@ -71,32 +71,6 @@ class Settings:
         return default_root()
 
     @cached_property
-    def cache(self) -> Path:
-        """The folder of what can be made anew: AGENTMEM_CACHE, or the user's cache folder.
-
-        It need not exist.
-        """
-        named = self._environ.get("AGENTMEM_CACHE")
-        if named:
-            return Path(named).expanduser()
-        from agentmem_cli.storage.root import cache_root
-
-        return cache_root()
-
-    @cached_property
-    def config(self) -> Path:
-        """The folder of settings: AGENTMEM_CONFIG, or the user's configuration folder.
-
-        It need not exist.
-        """
-        named = self._environ.get("AGENTMEM_CONFIG")
-        if named:
-            return Path(named).expanduser()
-        from agentmem_cli.storage.root import config_root
-
-        return config_root()
-
-    @cached_property
     def config_folder(self) -> Path:
         """The folder of the key of masks: AGENTMEM_CONFIG, or the user's one for settings."""
         named = self._environ.get("AGENTMEM_CONFIG")

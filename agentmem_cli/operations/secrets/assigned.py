@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _NAME_BYTES: Final = 160
 _NAME: Final = re.compile(rb"[A-Za-z0-9_.$-]+")
 _SECRET_WORD: Final = re.compile(
-    r"(?i)secret|token|api[_. -]?key|apikey|passkey|key|credential|auth|bearer|pat|sas|dsn|jwt|licen"
+    r"(?i)secret|token|key|credential|auth|bearer|pat|sas|dsn|jwt|licen"
 )
 NO_SECRET: Final = re.compile(
     r"(?i)public|publishable|idempoten|dedup|tokeniz|keyword|keyboard|monkey|hotkey|turkey|donkey|"
@@ -66,20 +66,23 @@ def assigned_secret(data: bytes, start: int, _end: int) -> Found:
         return []
     place = value_at(data, start)
     value = _text(data, place)
-    if not is_random(value) or (not place.quoted and _PAIR.match(value)):
-        return []
-    if data[place.end : place.end + 2] == b"..":
-        return []  # cut short by whoever wrote it
+    if not is_random(value) or data[place.end : place.end + 2] == b"..":
+        return []  # none, or cut short by whoever wrote it
     sign = operator.strip(b" \t\"'`\\")
+    if not place.quoted and (_PAIR.match(value) or sign.endswith(b"(")):
+        return []
+    if _is_id(name, value) or (sign == b"," and _LISTED.match(data, place.end)):
+        return []
     if not sign and not _stands_alone(data, place, value, name):
         return []
-    if sign == b"," and _LISTED.match(data, place.end):
-        return []
-    if (is_hex(value) or is_uuid(value)) and _WEAK_NAME.fullmatch(name):
-        return []
-    if is_uuid(value) and _ONCE.search(name):
-        return []
     return [(place.start, place.end, None)]
+
+
+def _is_id(name: str, value: str) -> bool:
+    """Is this what tells one thing from another: digits in hexadecimal with a name that says so?"""
+    if is_uuid(value):
+        return bool(_ONCE.search(name) or _WEAK_NAME.fullmatch(name))
+    return is_hex(value) and _WEAK_NAME.fullmatch(name) is not None
 
 
 def _stands_alone(data: bytes, place: Value, value: str, name: str) -> bool:
@@ -88,10 +91,8 @@ def _stands_alone(data: bytes, place: Value, value: str, name: str) -> bool:
         return False
     if not is_hex(value) and len(_DIGITS.findall(value)) < 2:
         return False
-    return _PLAIN.fullmatch(value) is not None and data[place.end : place.end + 1] not in (
-        b"(",
-        b":",
-    )
+    follows = data[place.end : place.end + 1]
+    return _PLAIN.fullmatch(value) is not None and follows not in (b"(", b":")
 
 
 _PAIR: Final = re.compile(r"[A-Za-z_]\w*=[^=]")
@@ -132,7 +133,7 @@ def assigned_password(data: bytes, start: int, _end: int) -> Found:
 
 _CLOSED: Final = re.compile(rb"\\?[\"'`]\s*[)\]}]")
 _PASS_WORD: Final = re.compile(
-    r"(?i)pass|(?<![a-z])pwd|[a-z]pwd?(?![a-z])|pword|(?<![a-z])pw(?![a-z])|contrase|mot[ _-]de"
+    r"(?i)pass|(?<![a-z])pwd|[a-z]pwd?(?![a-z])|pword|(?<![a-z])pw(?=$|[_.-])|contrase|mot[ _-]de"
 )
 
 
@@ -151,7 +152,7 @@ def _quoted(value: str, name: str) -> Confidence | None:
 
 def _bare(data: bytes, place: Value, value: str, name: str, operator: bytes) -> Confidence | None:
     """Judge a password without quotes: in code such a value is a name or a call."""
-    if value[:1] in "([{<^|&=>:" or is_code(value):
+    if value[:1] in "([{<^|&=>:" or is_code(value) or _PAIR.match(value):
         return None
     shell = _UPPER.fullmatch(name) is not None and not _SPACED.search(operator)
     if is_identifier(value):

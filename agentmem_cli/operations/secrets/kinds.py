@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from agentmem_cli.operations.secrets.spans import Confidence
 
+_FILLED: Final = re.compile(r"-(?:api|access|auth)(-(?:key|token))$")
 _SUFFIX: Final = re.compile(r"\.\d+$")
 _NAMES: Final = {
     "basic-credentials": "authorization",
@@ -70,6 +71,7 @@ _NAMES: Final = {
     "sendgrid": "sendgrid-key",
     "pypi-upload-token": "pypi-token",
     "vault-service-token": "vault-token",
+    "openrouter": "openrouter-key",
     "vault-batch-token": "vault-token",
 }
 _HELPERS: Final = (
@@ -119,7 +121,7 @@ def kind_of(rule: str) -> str:
         return "gitlab-token"
     if rule.startswith("betterleaks.slack-") and name.endswith("token"):
         return "slack-token"
-    return _NAMES.get(name, name)
+    return _NAMES.get(name) or _FILLED.sub(r"\1", name)
 
 
 @cache

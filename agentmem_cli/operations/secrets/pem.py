@@ -49,7 +49,8 @@ def cut_key(data: bytes, start: int) -> int | None:
         size = _length(data, run, at)
         if width and size != width:
             break
-        width = size if size >= _LINE_MIN else width
+        # The last line of all may be shorter than the others.
+        width = size if first is not None and size >= _LINE_MIN else width
         first = at = run
     return first if first is not None and _is_body(data[first:start]) else None
 

@@ -33,7 +33,7 @@ _CODE: Final = re.compile(
 """A member, a call, an index, a keyword, an operator."""
 
 _EXAMPLE: Final = re.compile(
-    r"(?i)(?:your|my|the|some|any|an?|our|sample|todo|insert)[-_ .].*|"
+    r"(?i)your[-_ .].*|(?:my|the|some|any|an?|our|sample|todo|insert)(?:[-_ .][a-z]+)+\d{0,3}|"
     r"(?:your|my)[a-z]*(?:key|token|secret|pass\w*|pwd)\w*|"
     r".*(?:example|placeholder|redacted|change[-_ ]?(?:me|this|it)|dummy|xxxx|\.\.\.|"
     r"replace[-_ ]?(?:me|this|with)|fill[-_ ]?in|abcdefghijklmnopqrstuvwxyz).*|"
@@ -164,5 +164,5 @@ def is_strong(value: str) -> bool:
 
 _TERM: Final = re.compile(
     r"(?i)(?:utf|sha|md|base|iso|http|tls|ssl|aes|rsa|oauth|argon|bcrypt|pbkdf|python|node|win|x|ipv|"
-    r"es|rfc|cve|pep|issue|v)[-_ ]?\d|[a-z]+/[\d.]+|[A-Za-z]+\d?\(|\d+[a-z]{1,3}\b"
+    r"es|rfc|cve|pep|issue|v)[-_ ]?\d|[a-z]+/[\d.]+|[A-Za-z]+\d?\(|\d+[a-z]{1,3}$"
 )

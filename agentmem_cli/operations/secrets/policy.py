@@ -57,10 +57,12 @@ def judge(data: bytes, start: int, end: int, rule: str, *, visible: bool = True)
     if (kind in _AWS and b"EXAMPLE" in data[start:end]) or _REPEATED.search(data[start:end]):
         return []
     if rule.startswith("agentmem."):
-        # The catalogue's rules ask for what may stand around a token; ours look here.
+        # The catalogue's rules ask for words nearby, or for the end of a value; ours do not.
         end = trimmed(data, start, end, b".")
-        if _is_within(data, start, end) or _is_worded(data[start:end]):
+        if _is_worded(data[start:end]):
             return []
+    if _is_within(data, start, end):
+        return []
     return [Span(start, end, kind, confidence, rule)]
 
 

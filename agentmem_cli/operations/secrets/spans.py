@@ -60,10 +60,21 @@ def _joined(every: Iterable[Span]) -> list[Span]:
             spans.append(each)
             continue
         last = spans[-1]
-        name = max(last, each, key=lambda one: (RANK[one.confidence], one.end - one.start))
+        name = max(last, each, key=_weight)
         end = max(last.end, each.end)
         spans[-1] = Span(last.start, end, name.kind, name.confidence, name.rule)
     return spans
+
+
+_VAGUE = frozenset({"model-provider-key", "payment-key", "platform-key", "secret", "jwt"})
+"""Kinds that name less than others that may overlap them."""
+
+
+def _weight(each: Span) -> tuple[int, bool, int, bool]:
+    """Order spans by how much their names tell; a rule of our own goes before the catalogue's."""
+    width = each.end - each.start
+    own = each.rule.startswith("agentmem.")
+    return RANK[each.confidence], each.kind not in _VAGUE, width, own
 
 
 def _overlaps(each: Span, others: list[Span], ends: list[int]) -> bool:

@@ -51,7 +51,7 @@ def is_wordy(value: str) -> bool:
     digits = _DIGITS.findall(value)
     if len(digits) > 2 + len(value) // 24 or sum(map(len, digits)) > 2 + len(value) // 6:
         return False
-    return likeness(value) >= (0.66 if len(value) < 16 else 0.6)
+    return likeness(value) >= (0.7 if len(value) < 16 else 0.66)
 
 
 def is_shaped(value: str, kind: str) -> bool:
