@@ -55,7 +55,7 @@ TOKENS = {
     "gitlab-token": lambda n: "glpat-" + made(n, 19, URL_SAFE) + "7",
     "openai-key": lambda n: "sk-proj-" + made(n, 74, URL_SAFE),
     "anthropic-key": lambda n: "sk-ant-api03-" + made(n, 95, URL_SAFE),
-    "model-provider-key": lambda n: "sk-" + made(n, 32, HEX),
+    "openrouter-key": lambda n: "sk-or-v1-" + made(n, 64, HEX),
     "groq-key": lambda n: "gsk_" + made(n, 52),
     "huggingface-token": lambda n: "hf_" + made(n, 34),
     "slack-token": lambda n: (
