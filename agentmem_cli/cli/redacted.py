@@ -223,7 +223,7 @@ def receipt_lines(receipt: Object) -> list[str]:
     kind = by.get("kind") if isinstance(by, dict) else None
     who = kind.get("plugin") if isinstance(kind, dict) else kind
     when = utc_time(at) if isinstance(at, int) else "?"
-    lines = [f"receipt: {when}, by {who}, {receipt.get('values')} different values"]
+    lines = [f"receipt: {when}, by {who}, {_values(receipt)}"]
     for each in _listed(receipt.get("changed")):
         if isinstance(each, dict):
             numbers = each.get("n")
@@ -232,6 +232,11 @@ def receipt_lines(receipt: Object) -> list[str]:
                 where = f", {count(each['lines'], 'line')}"  # type: ignore[arg-type]
             lines.append(f"changed: {each.get('in')}{where}")
     return lines
+
+
+def _values(receipt: Object) -> str:
+    number = receipt.get("values")
+    return count(number if isinstance(number, int) else 0, "different value")
 
 
 def ranges(numbers: Sequence[JSON]) -> str:

@@ -217,13 +217,16 @@ def test_blobs_are_given_up_when_asked(root: Path) -> None:
 def test_signatures_of_changed_thinking_go(root: Path) -> None:
     part: Object = {"type": "thinking", "thinking": f"so {TOKEN}", "signature": "EqABCDEF"}
     other: Object = {"type": "thinking", "thinking": "fine", "signature": "EqSTAYS"}
-    value: Object = {"role": "assistant", "content": [part, other]}
+    texts: Object = {"type": "text", "text": f"so {TOKEN}"}
+    ours: Object = {"type": "reasoning", "content": [texts], "signature": "EqINTEXTS"}
+    value: Object = {"role": "assistant", "content": [part, other, ours]}
     log = write(root, "one", "main", join([header(), pushed(1, value)]))
 
     done = redact("one")
 
-    assert outcome(done)["signatures_removed"] == 1
+    assert outcome(done)["signatures_removed"] == 2
     assert b"EqABCDEF" not in log.read_bytes()
+    assert b"EqINTEXTS" not in log.read_bytes()
     assert b"EqSTAYS" in log.read_bytes()
 
 
