@@ -66,6 +66,21 @@ class _Unpacker(Protocol):
     def decompress(self, data: bytes, max_length: int) -> bytes: ...
 
 
+def packed(data: bytes) -> bytes:
+    """Return *data* as one zstd frame.
+
+    Raises:
+        AgentMemError: The library is not installed.
+    """
+    _library()
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    made: bytes = zstd.compress(data)
+    return made
+
+
 def _library() -> tuple[Callable[[], _Unpacker], type[Exception]]:
     try:
         if sys.version_info >= (3, 14):

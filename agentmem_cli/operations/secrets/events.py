@@ -166,7 +166,6 @@ class Document:
             for index in changes
             if not self.leaves[index].token.is_key
         }
-        edits[0] += self._unsign(touched, edits[0], unsigned)
         for home in range(len(self.layers) - 1, 0, -1):
             layer = self.layers[home]
             if edits[home]:
@@ -174,7 +173,11 @@ class Document:
                 outer = self.layers[layer.outer].raw
                 spans = _in_characters(layer.raw, edits[home])
                 edits[layer.outer] += spans_to_edits(outer, layer.token, spans)
-        return apply_edits(self.raw, edits[0])
+        gone, count = self._unsigned(touched)
+        for _ in range(count):
+            unsigned()
+        kept = [each for each in edits[0] if not any(_is_in(each, cut) for cut in gone)]
+        return apply_edits(self.raw, [*kept, *gone])
 
     def _told_apart(self, changes: Mapping[int, Sequence[Change]]) -> dict[int, list[Change]]:
         """Give keys of one object that would be masked alike a number each."""
@@ -199,24 +202,29 @@ class Document:
                 told[index].append((len(leaf.text), len(leaf.text), f"#{number}"))
         return told
 
-    def _unsign(
-        self, touched: set[tuple[int, Path]], edits: list[Edit], unsigned: Callable[[], None]
-    ) -> list[Edit]:
-        """Take out the signatures beside strings that are changed, in the outermost layer."""
+    def _unsigned(self, touched: set[tuple[int, Path]]) -> tuple[list[Edit], int]:
+        """Return the edits that take out signatures beside what changes, and their number."""
         parents = {path for home, path in touched if home == 0}
-        parents |= {path[:-1] for path in parents if path and isinstance(path[-1], int)}
-        gone: list[Edit] = []
-        tokens = self._tokens[0]
-        for key, value in pairwise(tokens):
+        # Of a list of parts the object that holds the list, too: what it signs is in them.
+        listed = {path for path in parents if path and isinstance(path[-1], int)}
+        parents |= {path[:cut] for path in listed for cut in (-1, -2)}
+        runs: list[tuple[Token, int]] = []
+        count = 0
+        for key, value in pairwise(self._tokens[0]):
             if not key.is_key or value.is_key or value.path != key.path:
                 continue
             name = key.path[-1]
             if isinstance(name, str) and is_signature(name) and key.path[:-1] in parents:
-                cut = removal(self.raw, key, value.end)
-                if all(end <= cut[0] or start >= cut[1] for start, end, _ in edits + gone):
-                    gone.append(cut)
-                    unsigned()
-        return gone
+                count += 1
+                # Those side by side go as one, and with them one comma.
+                last = removal(self.raw, *runs[-1]) if runs else (0, 0, b"")
+                first = runs.pop()[0] if last[1] == key.start else key
+                runs.append((first, value.end))
+        return [removal(self.raw, *run) for run in runs], count
+
+
+def _is_in(edit: Edit, cut: Edit) -> bool:
+    return cut[0] <= edit[0] and edit[1] <= cut[1]
 
 
 def _names(tokens: list[Token], texts: list[str]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from operator import is_not
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from agentmem_cli.operations.secrets.deltas import MARKS, joined
 from agentmem_cli.operations.secrets.events import Document, event_of
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from agentmem_cli.session.tokens import Path
 
 
+NAMES: Final = frozenset({"field", "form", "word"})
+"""What the form says of itself: names of fields and tags, which are nobody's secret."""
+
+
 class Masker:
     """Masks lines, documents and texts; one for a run, used by one thread at a time.
 
@@ -37,6 +41,7 @@ class Masker:
         lines: Lines (documents, texts) that changed.
         strings: Strings in them that changed.
         signatures: Signatures that went, since the text they vouched for was changed.
+        sealed: Encrypted contents beside what was masked, which most likely say it, too.
         left: Values that stay where they are, since they are part of the form there.
     """
 
@@ -53,6 +58,7 @@ class Masker:
         self.lines = 0
         self.strings = 0
         self.signatures = 0
+        self.sealed = 0
         self.left: list[Finding] = []
 
     def hits(self, block: bytes) -> list[int]:
@@ -84,12 +90,16 @@ class Masker:
             wanted = self._in_text(event, spots)
         if not wanted:
             return raw
+        if isinstance(event, Document):
+            self.sealed += _sealed(event, wanted)
         return self._changed(event, wanted)
 
     def whole(self, name: str, data: bytes) -> bytes:
         """Return what is to stand for a file that is read at once: a document, or lines."""
-        if is_document(data):
-            return self.line(name, 0, data)
+        return self.line(name, 0, data) if is_document(data) else self.lines_of(name, data)
+
+    def lines_of(self, name: str, data: bytes) -> bytes:
+        """Return what is to stand for lines that are read at once."""
         lines = data.split(b"\n")
         new = [
             self.line(name, number, raw) if self.hits(raw) else raw
@@ -134,7 +144,7 @@ class Masker:
                 if leaf.structure is None:
                     mask = self._masks.mask(self._values[value], self._kinds[value])
                     wanted.append(Spot(index, first, last, mask))
-                else:
+                elif leaf.structure not in NAMES:
                     hit = Hit(first, last, value)
                     row = self._row(place, leaf.path, hit, "structural", is_key=leaf.token.is_key)
                     self.left.append(row)
@@ -165,6 +175,8 @@ class Masker:
         found: list[Finding] = []
         if isinstance(event, Document):
             for leaf in event.leaves:
+                if leaf.structure in NAMES:
+                    continue
                 fate: Fate = "mask" if leaf.structure is None else "structural"
                 data = leaf.text.encode("utf-8", "replace")
                 found += [
@@ -205,6 +217,16 @@ class Masker:
                 mask = self._masks.mask(self._values[hit.value], self._kinds[hit.value])
                 self._marks.take(name, parts, mask)
         return found
+
+
+def _sealed(event: Document, wanted: list[Spot]) -> int:
+    """Return how many encrypted contents stand beside what is masked: they may say it, too."""
+    changed = [event.leaves[spot.leaf].path for spot in wanted]
+    return sum(
+        any(path[: len(leaf.path) - 1] == leaf.path[:-1] for path in changed)
+        for leaf in event.leaves
+        if leaf.structure == "encrypted"
+    )
 
 
 def is_document(data: bytes) -> bool:

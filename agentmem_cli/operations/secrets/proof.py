@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
+from agentmem_cli.errors import AgentMemError
+from agentmem_cli.operations.imports.packed import MAGIC
 from agentmem_cli.operations.secrets.blocks import Reader, searched
 from agentmem_cli.operations.secrets.findings import Place
 from agentmem_cli.operations.secrets.masking import is_document
-from agentmem_cli.operations.secrets.sessions import file_name, how_to_read, log_name, windows
+from agentmem_cli.operations.secrets.sessions import (
+    Unpacking,
+    file_name,
+    how_to_read,
+    log_name,
+    windows,
+)
 from agentmem_cli.operations.secrets.single import numbered, places
 from agentmem_cli.session.rewriting import HEAD_BYTES
 
@@ -96,7 +105,12 @@ class _Proof:
 
     def file(self, name: str, opened: LogFile) -> None:
         where = file_name(name)
-        how = how_to_read(name, opened.read_at(0, HEAD_BYTES))
+        head = opened.read_at(0, HEAD_BYTES)
+        if head.startswith(MAGIC):
+            with suppress(AgentMemError):  # it was told as unread
+                self.lines(where, Unpacking(opened))
+            return
+        how = how_to_read(name, head)
         if how == "skip":
             for data in windows(opened):
                 self._bytes(where, data)

@@ -66,6 +66,7 @@ def told_of(findings: Findings, masker: Masker) -> Object:
         "strings": masker.strings,
         "signatures_removed": masker.signatures,
         "encrypted_not_looked_into": findings.opaque,
+        "encrypted_beside_masks": masker.sealed,
         "unread": [
             {"in": masker.text(each.place.name), "line": each.place.line, "why": each.why}
             for each in findings.unread

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from agentmem_cli.errors import AgentMemError, Stale
 from agentmem_cli.operations.imports.mapmending import is_map, mend_maps
+from agentmem_cli.operations.imports.packed import MAGIC, Unpacked, packed
 from agentmem_cli.operations.secrets.proof import prove
 from agentmem_cli.operations.secrets.receipt import session_receipt
 from agentmem_cli.operations.secrets.sessions import (
@@ -64,8 +65,8 @@ class Masking(Rewrite):
         self.masker = masker
 
     def hits(self, block: bytes) -> Sequence[int]:
-        """Return where values may stand."""
-        return self.masker.hits(block)
+        """Return where values may stand; what is packed is unpacked later."""
+        return [0] if block.startswith(MAGIC) else self.masker.hits(block)
 
     def line(self, at: Record, raw: bytes) -> bytes:
         """Mask a record."""
@@ -85,7 +86,18 @@ class Masking(Rewrite):
 
     def file(self, name: str, data: bytes) -> bytes:
         """Mask a file that is read at once."""
+        if data.startswith(MAGIC):
+            return self._packed(name, data)
         return self.masker.whole(file_name(name), data)
+
+    def _packed(self, name: str, data: bytes) -> bytes:
+        unpacked = Unpacked([data])
+        try:
+            whole = b"".join(unpacked)
+        except AgentMemError:
+            return data  # it was told as unread
+        new = self.masker.lines_of(file_name(name), whole)
+        return data if new is whole else packed(new)
 
     def value(self, at: Place, key: str, value: JSON) -> tuple[JSON, bool]:  # noqa: ARG002 - as in `Rewrite`
         """Leave it: all of a record is masked by `line`."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from agentmem_cli.errors import AgentMemError
 from agentmem_cli.limits import CHUNK_BYTES
+from agentmem_cli.operations.imports.packed import MAGIC, Unpacked
 from agentmem_cli.operations.secrets.blocks import Reader
 from agentmem_cli.operations.secrets.find import Search
 from agentmem_cli.operations.secrets.findings import Findings, Place, Unread
@@ -12,6 +14,7 @@ from agentmem_cli.operations.secrets.masking import Masker, is_document
 from agentmem_cli.operations.secrets.plain import Plain
 from agentmem_cli.operations.secrets.single import numbered
 from agentmem_cli.session.mapping import is_text, seems_lines
+from agentmem_cli.session.refiling import copied
 from agentmem_cli.session.rewriting import HEAD_BYTES
 from agentmem_cli.session.writer import RECOVERED
 from agentmem_cli.storage.seen import Seen, see
@@ -29,7 +32,6 @@ OVERLAP_BYTES: Final = 16 << 10
 """Bytes that two looks at bytes which are no text have in common."""
 
 PACKED: Final = {
-    b"\x28\xb5\x2f\xfd": "zstd",
     b"\x1f\x8b": "gzip",
     b"PK\x03\x04": "zip",
     b"\xfd7zXZ": "xz",
@@ -110,6 +112,8 @@ def how_to_read(name: str, head: bytes) -> How:
     """Return how a file is gone through: line by line, at once, or not as text at all."""
     if name.startswith(RECOVERED):
         return "lines"
+    if head.startswith(MAGIC):
+        return "whole"
     if not is_text(head, HEAD_BYTES):
         return "skip"
     begins = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
@@ -133,6 +137,9 @@ def _file(search: Search, name: str, opened: LogFile) -> None:
     head = opened.read_at(0, HEAD_BYTES)
     how = how_to_read(name, head)
     where = file_name(name)
+    if head.startswith(MAGIC):
+        _packed(search, where, opened)
+        return
     if how == "skip":
         _bytes(search, where, opened, head)
         return
@@ -142,6 +149,33 @@ def _file(search: Search, name: str, opened: LogFile) -> None:
             search.whole(where, data)
             return
     search.lines(where, Reader(opened))
+
+
+class Unpacking:
+    """Reads what a file of zstd frames says: a source that was kept as it came."""
+
+    def __init__(self, opened: LogFile) -> None:
+        self.unpacked = Unpacked(copied(opened, 0, opened.size))
+        self._chunks = iter(self.unpacked)
+
+    def read(self, size: int, /) -> bytes:  # noqa: ARG002 - as of an open file
+        """Return the next bytes, some mebibyte at most.
+
+        Raises:
+            AgentMemError: The library is not installed.
+        """
+        return next(self._chunks, b"")
+
+
+def _packed(search: Search, where: str, opened: LogFile) -> None:
+    source = Unpacking(opened)
+    try:
+        search.lines(where, source)
+    except AgentMemError as error:
+        search.findings.unread.append(Unread(Place(where), str(error)))
+        return
+    if source.unpacked.why is not None:
+        search.findings.unread.append(Unread(Place(where), source.unpacked.why))
 
 
 def _bytes(search: Search, where: str, opened: LogFile, head: bytes) -> None:

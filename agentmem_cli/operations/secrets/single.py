@@ -34,6 +34,8 @@ class Masked(NamedTuple):
     """Masks, by kind."""
     signatures: int
     """Signatures that went, since the text they vouched for was changed."""
+    sealed: int
+    """Encrypted contents beside what was masked, which most likely say it, too."""
     left: list[Finding]
     """Values that stay where they are, since they are part of the form there."""
 
@@ -100,7 +102,9 @@ class SingleFile:
                     sink.write(piece)
                 self._passed(block)
         kinds = dict(sorted(masker.kinds.items()))
-        return Masked(masker.lines, masker.strings, kinds, masker.signatures, masker.left)
+        return Masked(
+            masker.lines, masker.strings, kinds, masker.signatures, masker.sealed, masker.left
+        )
 
     def _block(self, block: Block, hits: list[int]) -> Iterator[bytes]:
         """Yield a block's bytes, masked; where nothing changes, as they are."""

@@ -128,6 +128,36 @@ def test_a_signature_goes_with_the_text_it_vouched_for(name: str) -> None:
     assert len(gone) == 1
 
 
+def test_signatures_side_by_side_go_together_whatever_they_say() -> None:
+    inner = json.dumps({"summary": [{"text": "on S"}], "id": "rs_1"})  # noqa: TID251 - as others
+    part = {"thinking": "on S", "thinkingSignature": inner, "signature": "EqABC=="}
+    raw = json.dumps({"type": "m", "content": [part]}).encode()  # noqa: TID251 - as others
+    event = Document(raw)
+    changes = {at: [(3, 4, "[M]")] for at, leaf in enumerate(event.leaves) if leaf.text == "on S"}
+
+    new = event.masked(changes, unsigned=nothing)
+
+    assert len(changes) == 2
+    assert json.loads(new)["content"] == [{"thinking": "on [M]"}]
+
+
+@pytest.mark.parametrize(
+    "order", [("s", "t"), ("t", "s"), ("s",), ("t", "s", "x"), ("s", "u", "t")]
+)
+def test_a_signature_goes_from_every_place_in_its_object(order: tuple[str, ...]) -> None:
+    members = {"s": ("signature", "EqA"), "u": ("thoughtSignature", "EqB"), "t": ("text", "S"),
+               "x": ("more", "S")}  # fmt: skip
+    part = dict(members[each] for each in order)
+    raw = json.dumps({"type": "m", "content": [part]}).encode()  # noqa: TID251 - as others
+    event = Document(raw)
+    changes = {at: [(0, 1, "[M]")] for at, leaf in enumerate(event.leaves) if leaf.text == "S"}
+
+    new = event.masked(changes, unsigned=nothing)
+
+    left = json.loads(new)["content"][0]
+    assert all(value == "[M]" for value in left.values()) or not changes
+
+
 @pytest.mark.parametrize(
     ("raw", "text", "kind"),
     [

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agentmem_cli.errors import ConflictError, Io, Record
+from agentmem_cli.operations.imports.packed import Unpacked, packed
 from agentmem_cli.operations.secrets import proof, redaction
 from agentmem_cli.operations.secrets.given import read_literals
 from agentmem_cli.operations.secrets.masks import MASK
@@ -381,6 +382,31 @@ def test_packed_bytes_are_told_as_unread(made_session: Made) -> None:
 
     assert [each.place.name for each in done.unread] == ["files/plugins/p/a.gz"]
     assert not done.is_whole
+
+
+def test_a_source_that_was_kept_packed_is_unpacked_and_packed_again(made_session: Made) -> None:
+    lines = dumps({"type": "x", "password": "postgres"}) + b"\n" + SECRET.encode() + b"\n{}"
+    made_session.log("main", push(entry(0, "x")))
+    made_session.file("plugins/import/a.jsonl.zst", packed(lines) + packed(b"\n{}\n"))
+
+    done = made_session.redact()
+
+    new = made_session.store.read_file("plugins/import/a.jsonl.zst")
+    told = b"".join(Unpacked([new]))
+    assert SECRET.encode() not in told
+    assert b"postgres" not in told
+    assert told.endswith(b"\n{}\n{}\n")
+    assert done.is_whole
+    assert not made_session.redact().rewritten.changed
+
+
+def test_a_packed_source_that_is_cut_off_is_told(made_session: Made) -> None:
+    made_session.log("main", push(entry(0, "x")))
+    made_session.file("plugins/import/a.jsonl.zst", packed(b"{}\n" * 500)[:-9])
+
+    done = made_session.redact()
+
+    assert [each.why for each in done.unread] == ["zstd: the last frame is cut off"]
 
 
 def test_signed_reasoning_loses_its_signature(made_session: Made) -> None:

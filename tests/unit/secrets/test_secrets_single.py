@@ -210,6 +210,21 @@ def test_encrypted_contents_are_counted() -> None:
     assert run.new == line(record)
 
 
+def test_encrypted_content_beside_what_was_masked_is_told() -> None:
+    payload = {
+        "type": "reasoning",
+        "summary": [{"type": "summary_text", "text": f"so {SECRET}"}],
+        "encrypted_content": "gAAAAAB" * 9,
+    }
+
+    run = redacted(line({"type": "response_item", "payload": payload}))
+
+    assert json.loads(run.new)["payload"]["encrypted_content"] == payload["encrypted_content"]
+    assert [(row.kind, row.fate) for row in run.masked.left] == [
+        ("encrypted-content", "structural")
+    ]
+
+
 def test_a_key_begun_in_one_value_and_ended_in_another_is_masked_in_each() -> None:
     key = pem()
     half = len(key) // 2
