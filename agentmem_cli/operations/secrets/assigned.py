@@ -13,6 +13,7 @@ from agentmem_cli.operations.secrets.plausible import (
     is_nothing,
     is_password,
     is_random,
+    is_strong,
     is_uuid,
 )
 from agentmem_cli.operations.secrets.words import is_wordy, likeness
@@ -28,7 +29,7 @@ _SECRET_WORD: Final = re.compile(
     r"(?i)secret|token|key|credential|auth|bearer|pat|sas|dsn|jwt|licen"
 )
 NO_SECRET: Final = re.compile(
-    r"(?i)public|publishable|idempoten|dedup|tokeniz|keyword|keyboard|monkey|hotkey|turkey|donkey|"
+    r"(?i)public|pub_?key|publishable|idempoten|dedup|tokeniz|keyword|keyboard|monkey|hotkey|turkey|donkey|"
     r"shortcut|recv|keyserver|gpg|"
     r"(?:primary|foreign|partition|sort|cache|object|span|row|hash|group|index|bucket|s3|registry|"
     r"kms|shard|range|lookup|i18n|react)[_.-]?keys?$|"
@@ -69,7 +70,7 @@ def assigned_secret(data: bytes, start: int, _end: int) -> Found:
     if not is_random(value) or data[place.end : place.end + 2] == b"..":
         return []  # none, or cut short by whoever wrote it
     sign = operator.strip(b" \t\"'`\\")
-    if not place.quoted and (_PAIR.match(value) or sign.endswith(b"(")):
+    if not place.quoted and (_PAIR.match(value) or b"(" in sign):
         return []
     if _is_id(name, value) or (sign == b"," and _LISTED.match(data, place.end)):
         return []
@@ -164,7 +165,8 @@ def _bare(data: bytes, place: Value, value: str, name: str, operator: bytes) -> 
         before = data[max(0, place.start - _NAME_BYTES) : place.start - len(operator)]
         before = before.removesuffix(name.encode())
         if follows in (b",", b")", b";") and _ARGUMENT.search(before):
-            return None
+            drawn = len(value) >= 10 and is_strong(value) and likeness(value) < 0.6
+            return "medium" if drawn else None
         if _SPACED.search(operator) and is_wordy(value.rstrip("0123456789")):
             return None
         if is_wordy(value) and value == value.lower() and "_" in value:

@@ -6,7 +6,6 @@ import re
 from typing import Final
 
 PEM_BYTES_MAX: Final = 65_536
-_BEGIN: Final = re.compile(rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _END: Final = re.compile(rb"-{4,5} ?END [A-Z0-9 ]{0,40}KEY(?: BLOCK)? ?-{4,5}")
 # What stands between two lines of a key: line breaks, also escaped ones, quotes, and what a log,
 # a diff or a listing puts before a line.
@@ -24,10 +23,11 @@ _DISTINCT_MIN: Final = 8
 def whole_key(data: bytes, start: int, end: int) -> int | None:
     """Return where the key ends whose first line is ``data[start:end]``; None: there is no body."""
     limit = min(len(data), start + PEM_BYTES_MAX)
+    again = data.find(b"-----BEGIN ", end, limit)
+    limit = again if again >= 0 else limit
     close = _END.search(data, end, limit)
-    again = _BEGIN.search(data, end, limit)
-    if close is None or (again is not None and again.start() < close.start()):
-        return _body_end(data, end, again.start() if again else limit)
+    if close is None:
+        return _body_end(data, end, limit)
     if not _is_body(data[end : close.start()]):
         return None
     at = close.end()
@@ -40,9 +40,8 @@ def whole_key(data: bytes, start: int, end: int) -> int | None:
 def cut_key(data: bytes, start: int) -> int | None:
     """Return where the body begins whose last line is at *start*; None: its first line is there."""
     floor = max(0, start - PEM_BYTES_MAX)
-    begins = [each.end() for each in _BEGIN.finditer(data, floor, start)]
-    ends = [each.start() for each in _END.finditer(data, floor, start)]
-    if begins and (not ends or ends[-1] < begins[-1]):
+    begin = data.rfind(b"-----BEGIN ", floor, start)
+    if begin > data.rfind(b"-----END ", floor, start):
         return None
     first, at, width = None, start, 0
     while (run := _run_before(data, floor, at)) is not None:

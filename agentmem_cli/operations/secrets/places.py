@@ -192,6 +192,8 @@ def netrc(data: bytes, start: int, end: int) -> Found:
 def told_password(data: bytes, start: int, end: int) -> Found:
     """Judge what stands where a file's form or a command has a password."""
     end = trimmed(data, start, end, b",;")
+    while end - start > 1 and data[start : start + 1] in (b'"', b"'"):
+        start, end = start + 1, trimmed(data, start, end, b"\"'")
     value = _text(data, start, end)
     if is_reference(value) or is_example(value) or len(value) < 3:
         return []
@@ -285,9 +287,9 @@ def prose_password(data: bytes, start: int, end: int) -> Found:
 
 def prose_secret(data: bytes, start: int, end: int) -> Found:
     """Judge a word that a sentence calls a key or a token."""
-    if data[end : end + 2] == b"..":
-        return []
     end = trimmed(data, start, end, b".,;:)")
+    if data[end : end + 2] == b"..":
+        return []  # cut short by whoever wrote it
     return [(start, end, None)] if is_random(_text(data, start, end)) else []
 
 

@@ -9,6 +9,7 @@ from agentmem_cli.operations.secrets.words import entropy, is_wordy, likeness
 
 SECRET_LENGTH_MIN: Final = 16
 SECRET_ENTROPY_MIN: Final = 3.3
+HEX_LENGTH_MIN: Final = 20
 HEX_ENTROPY_MIN: Final = 2.6
 LOOK_CHARACTERS: Final = 256
 """What a value is shows in its beginning; the rest of a long one is not looked at."""
@@ -126,7 +127,7 @@ def is_random(value: str, length_min: int = SECRET_LENGTH_MIN) -> bool:
     if not _DIGIT.search(value) and not _is_scrambled(value):
         return False
     if is_hex(value) or is_uuid(value):
-        return len(value) >= SECRET_LENGTH_MIN and entropy(value.lower()) >= HEX_ENTROPY_MIN
+        return len(value) >= HEX_LENGTH_MIN and entropy(value.lower()) >= HEX_ENTROPY_MIN
     floor = SECRET_ENTROPY_MIN if len(value) >= SECRET_LENGTH_MIN else 2.8
     if entropy(value) < floor or is_wordy(value):
         return False
