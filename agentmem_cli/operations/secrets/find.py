@@ -8,15 +8,17 @@ them, so that a key on several lines is one thing.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from agentmem_cli.operations.secrets.blocks import blocks, lines_of
 from agentmem_cli.operations.secrets.deltas import Run, Streams, may_stream
 from agentmem_cli.operations.secrets.findings import Findings, Place
 from agentmem_cli.operations.secrets.looking import Eye, Found, gathered
-from agentmem_cli.operations.secrets.marks import Marks, Spot, event_key
+from agentmem_cli.operations.secrets.marks import Marks, Spot, Streamed, event_key
 from agentmem_cli.operations.secrets.plain import Characters, Plain
 from agentmem_cli.operations.secrets.quick import text_of_json
 from agentmem_cli.session.codec import loads
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from agentmem_cli.operations.secrets.blocks import Readable
+    from agentmem_cli.operations.secrets.findings import Finding
     from agentmem_cli.operations.secrets.looking import Looking
 
 BATCH_BYTES: Final = 256 << 10
@@ -156,6 +159,8 @@ class Search:
         if found.spots:
             self.marks.spots.setdefault(key, []).extend(found.spots)
         self.marks.probes.update(found.probes)
+        for place, parts in found.lines.items():
+            self.marks.lines.setdefault(place, []).extend(parts)
 
     def _look(
         self,
@@ -277,32 +282,46 @@ class _Gathering:
 
 
 def _by_line(text: _Text, found: Found) -> Iterator[tuple[bytes, Found]]:
-    """Part what was found in a text among its lines, since these are masked one by one."""
-    starts = [0]
+    """Part what was found in a text among its lines, since these are masked one by one.
+
+    What stands on several lines is masked in the first, and goes from the
+    others; these are known by their numbers, since such a line alone says nothing.
+    """
     lines = text.raw.split(b"\n")
-    for line in lines:
-        starts.append(starts[-1] + len(line) + 1)
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
     spots = iter(found.spots)
-    by_line: dict[int, Found] = {}
     for row in found.rows:
         spot = next(spots) if row.fate == "mask" else None
-        first = True
-        for index, line in enumerate(lines):
-            begin, stop = max(row.start, starts[index]), min(row.end, starts[index] + len(line))
-            if begin >= stop:
-                continue
-            own = by_line.setdefault(index, Found.none())
-            start, end = begin - starts[index], stop - starts[index]
-            if first and row.end > text.skip:
-                place = row.place._replace(line=text.line + index)
-                own.rows.append(row._replace(place=place, start=start, end=end))
-            if spot is not None:
-                own.spots.append(Spot(0, start, end, spot.mask if first else ""))
-                own.probes.append(line[start:end].decode("utf-8", "replace"))
-            first = False
-    for index, own in sorted(by_line.items()):
+        pieces = _pieces(lines, starts, row)
+        own = Found.none()
+        index, start, end = pieces[0]
+        place = row.place._replace(line=text.line + index)
+        if row.end > text.skip:
+            own.rows.append(row._replace(place=place, start=start, end=end))
+        if spot is not None and len(pieces) == 1:
+            own.spots.append(Spot(0, start, end, spot.mask))
+        elif spot is not None:
+            masks = [spot.mask, *("" for _ in pieces[1:])]
+            for (at, first, last), mask in zip(pieces, masks, strict=True):
+                where = (row.place.name, text.line + at)
+                own.lines.setdefault(where, []).append(Streamed((), first, last, mask))
+        if spot is not None:
+            own.probes.extend(lines[at][x:y].decode("utf-8", "replace") for at, x, y in pieces)
         yield event_key(lines[index]), own
     yield b"", found._replace(rows=[], spots=[], probes=[])
+
+
+def _pieces(lines: list[bytes], starts: list[int], row: Finding) -> list[tuple[int, int, int]]:
+    """Return the lines that a finding in their text covers: the index, and bytes of it."""
+    pieces: list[tuple[int, int, int]] = []
+    index = bisect_right(starts, row.start) - 1
+    while index < len(lines) and starts[index] < row.end:
+        start = max(row.start - starts[index], 0)
+        end = min(row.end - starts[index], len(lines[index]))
+        if start < end:
+            pieces.append((index, start, end))
+        index += 1
+    return pieces
 
 
 def _stamp(raw: bytes) -> tuple[int, int] | None:

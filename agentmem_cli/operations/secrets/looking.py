@@ -10,7 +10,7 @@ from agentmem_cli.operations.secrets.encoded import decoded
 from agentmem_cli.operations.secrets.events import Document, event_of
 from agentmem_cli.operations.secrets.findings import Finding, Findings, Unread
 from agentmem_cli.operations.secrets.given import LITERAL, PATTERN, VARIABLE, Given
-from agentmem_cli.operations.secrets.marks import Spot
+from agentmem_cli.operations.secrets.marks import Spot, Streamed
 from agentmem_cli.operations.secrets.masks import MASK, Masks, blanked, filling
 from agentmem_cli.operations.secrets.plain import Characters
 from agentmem_cli.operations.secrets.spans import Span, merged
@@ -68,13 +68,15 @@ class Found(NamedTuple):
     """What is to be masked wherever it stands, and its kind."""
     parts: dict[str, str]
     """Lines of keys, to be masked wherever they stand as they are."""
+    lines: dict[tuple[str, int], list[Streamed]]
+    """What is to be masked in a line only because of those around it, by source and line."""
     probes: list[str]
     """Texts of which one is in every line that has a spot whose value is none of ``values``."""
 
     @classmethod
     def none(cls) -> Found:
         """Return one that holds nothing yet."""
-        return cls([], [], [], {}, {}, [])
+        return cls([], [], [], {}, {}, {}, [])
 
 
 class Eye:

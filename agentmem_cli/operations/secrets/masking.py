@@ -87,7 +87,9 @@ class Masker:
                 if leaf.path == path and not leaf.token.is_key
             ]
         else:
-            wanted = self._in_text(event, spots)
+            # Why first: of two that are as wide, the one that knows the lines around counts.
+            wanted = [Spot(0, start, end, mask) for path, start, end, mask in parts if not path]
+            wanted += self._in_text(event, spots)
         if not wanted:
             return raw
         if isinstance(event, Document):

@@ -114,12 +114,24 @@ def how_to_read(name: str, head: bytes) -> How:
         return "lines"
     if head.startswith(MAGIC):
         return "whole"
-    if not is_text(head, HEAD_BYTES):
+    if _is_no_text(name, head):
         return "skip"
     begins = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if begins in {b"{", b"["} and not seems_lines(name, head):
         return "whole"
     return "lines"
+
+
+_TEXTS: Final = (".txt", ".md", ".log", ".json", ".jsonl", ".csv", ".yaml", ".yml", ".toml")
+_FORMS: Final = (b"\x89PNG", b"\xff\xd8", b"GIF8", b"RIFF", b"%PDF", b"\x7fELF", *PACKED)
+"""How files of pictures and the like begin, whose bytes mean something as they are."""
+
+
+def _is_no_text(name: str, head: bytes) -> bool:
+    """Would a mask break a file? Text with some odd bytes in it is still text."""
+    if is_text(head, HEAD_BYTES):
+        return False
+    return head.startswith(_FORMS) or (b"\0" in head and not name.endswith(_TEXTS))
 
 
 def _name(search: Search, where: str, name: str) -> None:

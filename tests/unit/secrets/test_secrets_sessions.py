@@ -247,6 +247,12 @@ def _in_a_plugins_text(made: Made) -> None:
     made.file("plugins/p/a.md", f"# notes\n\n* {SECRET}\n".encode())
 
 
+def _in_a_text_with_odd_bytes(made: Made) -> None:
+    made.log("main", push(entry(0, "x")))
+    made.file("plugins/p/a.txt", b"\0\xff\n" + SECRET.encode())
+    made.file("plugins/p/latin", b"caf\xe9 " + SECRET.encode())
+
+
 def _in_json_in_json(made: Made) -> None:
     inner = json.dumps({"out": json.dumps({"o": f'"{SECRET}"'})})  # noqa: TID251
     made.log("main", push(entry(0, inner)))
@@ -267,7 +273,8 @@ PLACES: list[Callable[[Made], None]] = [
     _in_an_authors_title, _in_who_made_a_record, _in_who_rewrote, _in_a_saved_value,
     _in_a_saved_values_key, _in_a_saved_title, _in_a_key_of_arguments,
     _in_the_loser_of_a_duplicate_key, _in_a_torn_tail, _in_recovered, _in_a_text_blob,
-    _in_meta, _in_a_plugins_json, _in_a_plugins_lines, _in_a_plugins_text, _in_json_in_json,
+    _in_meta, _in_a_plugins_json, _in_a_plugins_lines, _in_a_plugins_text,
+    _in_a_text_with_odd_bytes, _in_json_in_json,
     _by_numbers, _in_base64,
 ]  # fmt: skip
 

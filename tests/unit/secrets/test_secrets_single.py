@@ -258,6 +258,14 @@ def test_a_key_on_several_lines_of_a_text_goes_whole_and_the_lines_stay() -> Non
     assert data.count(b"\n") == run.new.count(b"\n")
 
 
+def test_a_line_like_one_of_a_key_stays_where_it_is_no_part_of_one() -> None:
+    data = b"-----BEGIN A PRIVATE KEY-----\nabc\n}\n-----END A PRIVATE KEY-----\n}\nabc\n"
+
+    run = redacted(data)
+
+    assert run.lines[1:] == [b"", b"", b"", b"}", b"abc", b""]
+
+
 def test_a_cut_key_goes() -> None:
     run = redacted(line(said(pem()[:200])))
 
