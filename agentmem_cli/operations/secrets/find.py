@@ -39,6 +39,12 @@ BATCH_BYTES: Final = 256 << 10
 AHEAD_MAX: Final = 6
 """Batches that wait or are looked at; more would only hold memory."""
 
+TOGETHER_BYTES: Final = 8 << 10
+"""Bytes of events that are looked at in one go: a call of the detector costs as much as these."""
+
+BETWEEN: Final = b"\n,\n\n,\n"
+"""What stands between two such events; no rule reaches over it."""
+
 TEXT_BYTES: Final = 256 << 10
 """Bytes of lines of a text that are looked at together."""
 
@@ -96,6 +102,7 @@ class Search:
         """Look at a source line by line."""
         batch = _Batch()
         streams = Streams()
+        before = len(self.findings.rows)
         for block in blocks(source):
             self.seen(block.data)
             streaming = may_stream(block.data)
@@ -110,6 +117,8 @@ class Search:
         for run in streams.end():
             self._run(name, run)
         self._gather(0)
+        own = self.findings.rows[before:]
+        self.findings.rows[before:] = sorted(own, key=lambda row: row.place.line)
 
     def whole(self, name: str, data: bytes, *, is_log: bool = False) -> None:
         """Look at a JSON document."""
@@ -168,17 +177,37 @@ class Search:
         batch: list[_Event | _Text],
         is_log: bool,  # noqa: FBT001 - of a thread
     ) -> list[tuple[bytes, Found]]:
-        eye = self.eye
         found: list[tuple[bytes, Found]] = []
+        small: list[_Event] = []
+        size = 0
         for each in batch:
             if isinstance(each, _Text):
-                found += _by_line(each, eye.plain(Plain(each.raw), Place(name, each.line)))
-                continue
-            if each.text is not None and not eye.sees(each.text):
-                continue
-            place = Place(name, each.line, _stamp(each.raw) if is_log else None)
-            found.append((event_key(each.raw), eye.look(each.raw, place, is_record=is_log)))
-        return found
+                place = Place(name, each.line)
+                found += _by_line(each, self.eye.plain(Plain(each.raw), place))
+            elif each.text is None:
+                found.append(self._one(name, each, is_log=is_log))
+            else:
+                small.append(each)
+                size += len(each.text)
+                if size > TOGETHER_BYTES:
+                    found += self._together(name, small, is_log=is_log)
+                    small, size = [], 0
+        return [*found, *self._together(name, small, is_log=is_log)]
+
+    def _together(
+        self, name: str, events: list[_Event], *, is_log: bool
+    ) -> Iterator[tuple[bytes, Found]]:
+        """Look at events in one go, since most hold nothing; then at each, if one does."""
+        texts = [each.text or b"" for each in events]
+        if len(texts) > 1 and not self.eye.sees(BETWEEN.join(texts)):
+            return
+        for each, text in zip(events, texts, strict=True):
+            if self.eye.sees(text):
+                yield self._one(name, each, is_log=is_log)
+
+    def _one(self, name: str, each: _Event, *, is_log: bool) -> tuple[bytes, Found]:
+        place = Place(name, each.line, _stamp(each.raw) if is_log else None)
+        return event_key(each.raw), self.eye.look(each.raw, place, is_record=is_log)
 
     def _run(self, name: str, run: Run) -> None:
         """Look at a message that was streamed in pieces."""

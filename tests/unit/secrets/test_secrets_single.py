@@ -127,6 +127,27 @@ def test_a_password_that_is_a_plain_word_goes_only_where_it_is_one() -> None:
     assert run.lines[1] == line(said("we run postgres 16"))[:-1]
 
 
+def test_short_lines_are_told_apart_and_findings_come_in_their_order() -> None:
+    data = b"".join(line({"n": n, "s": token(n) if n % 7 == 0 else "x"}) for n in range(400))
+    torn = b"no json " + token(1).encode() + b"\n"
+
+    run = redacted(data[:2000] + b"\n" + torn + data[2000:])
+
+    numbers = [row.place.line for row in run.findings.rows]
+    assert numbers == sorted(numbers)
+    assert len(numbers) >= 400 // 7
+    assert b"tok_" not in run.new
+
+
+def test_a_key_cut_between_two_short_lines_is_no_key_of_both() -> None:
+    begin = line(said("-----BEGIN A PRIVATE KEY-----"))
+    data = begin + line(said("kept")) + line(said("-----END A PRIVATE KEY-----"))
+
+    run = redacted(data)
+
+    assert b"kept" in run.lines[1]
+
+
 def test_a_second_run_changes_nothing() -> None:
     data = b"".join(
         line(said(text))
