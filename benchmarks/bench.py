@@ -90,7 +90,10 @@ def _options() -> argparse.Namespace:
 
 
 def _measure(bench: Bench, row: Row, runs: int, *, yardsticks: bool) -> Line:
-    pair = row.make(bench)
+    try:
+        pair = row.make(bench)
+    except Failed as failure:
+        return Line(row, failure=str(failure))
     programs = [pair.yardstick] if yardsticks else [pair.yardstick, pair.command]
     if row.with_startup:
         programs.append(python("-c", "import typer"))

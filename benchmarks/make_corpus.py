@@ -12,6 +12,9 @@ KIND is one of
     claude   one transcript of Claude Code; codex: one rollout of Codex
     claude-image, codex-image
              one of 11 lines, a line of which holds so many mebibytes of base64
+    leaky    one transcript with secrets planted in it, and the truth beside it
+    leaky-sessions
+             N sessions with such events, of so many megabytes each
     imported N sessions as an import leaves them, the log of one so many megabytes long
 
 FOLDER is made whole or not at all, and left as it is when it holds that corpus
@@ -33,6 +36,7 @@ from typing import Final
 from benchmarks.claude import make_claude, make_claude_image
 from benchmarks.codex import make_codex, make_codex_image
 from benchmarks.imported import make_imported
+from benchmarks.leaky import make_leaky, make_leaky_sessions
 from benchmarks.sessions import Session
 from benchmarks.texts import WORDS, dumped, fragments
 from benchmarks.transcripts import make_pi
@@ -49,7 +53,10 @@ TRANSCRIPTS: Final = {
     "claude-image": make_claude_image,
     "codex-image": make_codex_image,
 }
-KINDS: Final = ("listed", "bare", "long", "imported", "pi", *TRANSCRIPTS)
+KINDS: Final = (
+    *("listed", "bare", "long", "imported", "pi", "leaky", "leaky-sessions"),
+    *TRANSCRIPTS,
+)
 
 LINE_BYTES: Final = 2_000
 """What a line of a log is long, about."""
@@ -111,7 +118,17 @@ def _make(folder: Path, options: argparse.Namespace) -> Facts:
     if options.kind in TRANSCRIPTS:
         make = TRANSCRIPTS[options.kind]
         return make(folder, options.megabytes << 20 if "image" in options.kind else size, dice)
+    if options.kind == "leaky":
+        return make_leaky(folder, size, dice)
+    return _make_sessions(folder, options, size, dice)
+
+
+def _make_sessions(
+    folder: Path, options: argparse.Namespace, size: int, dice: random.Random
+) -> Facts:
     match options.kind:
+        case "leaky-sessions":
+            return make_leaky_sessions(folder / "root", options.sessions, size, dice)
         case "listed":
             return _make_listed(folder / "root", options.sessions, dice)
         case "bare":

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.import_rows import IMPORT_ROWS
+from benchmarks.redact_rows import REDACT_ROWS
 from benchmarks.running import Bench, Pair, Row, python, yardstick
 
 if TYPE_CHECKING:
@@ -183,4 +184,5 @@ ROWS: Final = (
         _append,
     ),
     *IMPORT_ROWS,
+    *REDACT_ROWS,
 )

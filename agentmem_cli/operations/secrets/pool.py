@@ -103,6 +103,7 @@ def _in_processes(
     advance: Callable[[int], None] | None,
 ) -> Iterator[Outcome]:
     from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
     from multiprocessing import get_context
 
     if spec.rules:
@@ -119,6 +120,9 @@ def _in_processes(
             if advance is not None:
                 advance(outcome.size * (3 if how.redact else 1))
             yield outcome
+    except BrokenProcessPool:
+        msg = "a process of --jobs was ended from outside"
+        raise AgentMemError(msg, hint="What it worked on is whole. Try --jobs 1.") from None
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
         for process in list((pool._processes or {}).values()):  # noqa: SLF001 - there is no other way
