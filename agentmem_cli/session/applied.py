@@ -144,6 +144,13 @@ class Applied:
         if self._ids is not None:
             self._ids.update(entry.id for entry in entries)
 
+    def push_new(self, entry: Entry) -> None:
+        """Fold a push of one *entry* in whose id is new: ``next_message`` or a greater one."""
+        self.next_message = entry.id + 1
+        self._entries.append(entry)
+        if self._ids is not None:
+            self._ids.add(entry.id)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Applied):
             return NotImplemented

@@ -5,10 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli import errors
+from agentmem_cli.limits import U64_MAX
 from agentmem_cli.session.applied import CannotApply
+from agentmem_cli.session.codec import loads_fast
 from agentmem_cli.session.conversation import Conversation
+from agentmem_cli.session.entry import Entry
 from agentmem_cli.session.keys import FORMAT
-from agentmem_cli.session.lines import TORN, Damage, scan
+from agentmem_cli.session.lines import (
+    LINE_END,
+    TORN,
+    Damage,
+    Line,
+    odd_line,
+    scan,
+    torn_line,
+)
 from agentmem_cli.session.record import (
     CHANGES,
     BadRecord,
@@ -24,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from agentmem_cli.session.codec import JSON, Object
-    from agentmem_cli.session.lines import Line
     from agentmem_cli.session.source import LogSource
 
 BAD_FORMAT: Final = "format"
@@ -39,6 +49,30 @@ UNKNOWN_TYPE: Final = "unknown-type"
 """A type that this version does not know; a newer program wrote it."""
 NOT_APPLIED: Final = "not-applied"
 """The change does not fit the conversation it stands in."""
+
+
+def _plain_push(fields: Object, seq: int, n: int) -> int:
+    """Return the id of the entry that a record pushes; -1: it is another record, or has more.
+
+    Args:
+        fields: The record.
+        seq: What its ``seq`` must be.
+        n: What its ``n`` must be greater than.
+    """
+    # Why with get: of a record that is none each of them may be missing.
+    get = fields.get
+    if get("type") != "push" or get("seq") != seq or seq == 0 or "by" in fields:
+        return -1
+    entries, told = get("entries"), get("n")
+    if type(told) is not int or told <= n or type(get("t")) is not int:
+        return -1
+    if type(entries) is not list or len(entries) != 1 or type(get("seq")) is not int:
+        return -1
+    (entry,) = entries
+    if type(entry) is not dict or len(entry) != 2 or type(entry.get("message")) is not dict:  # noqa: PLR2004 - message and id
+        return -1
+    id_ = entry.get("id")
+    return id_ if type(id_) is int and id_ < U64_MAX else -1
 
 
 class Cut(NamedTuple):
@@ -107,6 +141,9 @@ class LogFold:
             errors.Format: The header names another format (strict).
         """
         source = self.source
+        if cut is None and on_record is None:
+            self._run_whole()
+            return self._ended_at(source.log.size)
         take = self._take
         lines = scan(source.log, self._report)
         first: JSON = None
@@ -120,10 +157,49 @@ class LogFold:
                 on_record(line, self)
         if cut is not None and cut.n is not None and not self.strict:
             self._find_clashes(cut.n, first, lines)
+        return self._ended_at(source.log.size)
+
+    def _ended_at(self, size: int) -> LogFold:
         torn = self.torn
-        self.end = source.log.size if torn is None else torn.offset
+        self.end = size if torn is None else torn.offset
         self.conversation.lineage = 0 if self.header is None else self.header.lineage
         return self
+
+    def _run_whole(self) -> None:
+        """Fold every line; a push of one new entry, as almost all are, goes a shorter way.
+
+        It comes to the same as `_take` of every line of `scan`, in half the time.
+        """
+        source, conversation = self.source, self.conversation
+        log, size = source.log, source.log.size
+        offset = 0
+        for number, line in enumerate(log.lines(), 1):
+            after = offset + len(line)
+            if after > size or line[-1] != LINE_END:
+                if offset < size:
+                    self._report(torn_line(number, offset, size - offset))
+                return
+            try:
+                fields = loads_fast(line)
+            except ValueError:
+                fields = None
+            if type(fields) is dict:
+                id_ = _plain_push(fields, self.last_seq + 1, self.last_n)
+                if id_ >= conversation.next_message:
+                    t = fields["t"]
+                    self.last_seq += 1
+                    self.last_n = fields["n"]  # type: ignore[assignment]
+                    self.last_t = t  # type: ignore[assignment]
+                    self.records += 1
+                    entry = Entry(id_, None, None, t, source, offset, len(line) - 1, 0)  # type: ignore[arg-type]
+                    conversation.push_new(entry)
+                    conversation.changes += 1
+                else:
+                    self._take(Line(number, offset, len(line) - 1, fields))
+            else:
+                for found in odd_line(line, number, offset, self._report, last=after == size):
+                    self._take(found)
+            offset = after
 
     def _report(self, damage: Damage) -> None:
         if self.strict and damage.kind != TORN:

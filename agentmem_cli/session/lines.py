@@ -84,9 +84,9 @@ def scan(log: Bytes, report: Callable[[Damage], None]) -> Iterator[Line]:
     made = tuple.__new__
     for number, line in enumerate(log.lines(), 1):
         after = offset + len(line)
-        if after > size or line[-1] != _LINE_END:
+        if after > size or line[-1] != LINE_END:
             if offset < size:
-                report(_torn(number, offset, size - offset))
+                report(torn_line(number, offset, size - offset))
             return
         try:
             fields = loads_fast(line)
@@ -101,12 +101,38 @@ def scan(log: Bytes, report: Callable[[Damage], None]) -> Iterator[Line]:
         offset = after
 
 
-_LINE_END: Final = 10
+LINE_END: Final = 10
 """The byte that ends a line; nothing else does (not CR, not U+2028)."""
 
 
-def _torn(number: int, offset: int, length: int) -> Damage:
+def torn_line(number: int, offset: int, length: int) -> Damage:
+    """Return the damage of a last line that was cut off."""
     return Damage(number, offset, length, TORN, f"the last line is cut off ({length} bytes)")
+
+
+def odd_line(
+    line: bytes, number: int, offset: int, report: Callable[[Damage], None], *, last: bool
+) -> Iterator[Line]:
+    """Yield the whole records of one line with its end, as `scan` does.
+
+    Args:
+        line: It.
+        number: Its number, from 1.
+        offset: Where it begins in the log, in bytes.
+        report: Gets its damages.
+        last: Whether the log ends with it.
+    """
+    if not line.strip():
+        return
+    try:
+        fields = loads_fast(line)
+    except ValueError:
+        yield from _hard(line[:-1], number, offset, report, last=last)
+        return
+    if isinstance(fields, dict):
+        yield Line(number, offset, len(line) - 1, fields)
+    else:
+        report(Damage(number, offset, len(line) - 1, NO_RECORD, _no_object(fields)))
 
 
 def _no_object(value: JSON) -> str:

@@ -42,24 +42,20 @@ class Block(NamedTuple):
 
 def blocks(opened: OpenLog, end: int) -> Iterator[Block]:
     """Yield the first *end* bytes of a file in blocks of whole lines; a long line is one alone."""
-    at = begin = 0
-    pieces: list[bytes] = []
-    while at < end:
-        data = opened.read_at(at, min(BLOCK_BYTES, end - at))
+    begin, wanted = 0, BLOCK_BYTES
+    while begin < end:
+        data = opened.read_at(begin, min(wanted, end - begin))
         if not data:
-            break  # it was cut since it was opened
-        at += len(data)
-        cut = data.rfind(b"\n") + 1 if at < end else len(data)
+            return  # it was cut since it was opened
+        at_end = begin + len(data) >= end or len(data) < min(wanted, end - begin)
+        cut = len(data) if at_end else data.rfind(b"\n") + 1
         if not cut:
-            pieces.append(data)
+            wanted *= 4  # Why read again: a line so long is rare, and pieces would be copied twice.
             continue
-        pieces.append(data[:cut])
-        whole = b"".join(pieces)
-        yield Block(begin, whole)
-        begin += len(whole)
-        pieces = [data[cut:]] if cut < len(data) else []
-    if pieces:
-        yield Block(begin, b"".join(pieces))
+        # What is behind the cut is read once more: less than to keep and to join it.
+        yield Block(begin, data if cut == len(data) else data[:cut])
+        begin += cut
+        wanted = BLOCK_BYTES
 
 
 def changed_lines(

@@ -30,6 +30,7 @@ from agentmem_cli.storage.layout import (
 from agentmem_cli.storage.listing import file_names, leftovers, staged_parts
 from agentmem_cli.storage.names import check_log_name, check_name
 from agentmem_cli.storage.spool import Spool
+from agentmem_cli.storage.steps import steps_of
 from agentmem_cli.storage.streams import token
 from agentmem_cli.storage.target import Target, open_target
 
@@ -299,7 +300,7 @@ class DirBatch:
         begun: list[redo.Step] = []
         try:
             self._stage(targets)
-            steps = tuple(self._step(target) for target in targets)
+            steps = steps_of(self._root, targets, self.key)
             self._write_redo(redo.encode(redo.Redo(self.key, steps)))
             redo.apply(self._root, steps, begun)
         except BaseException as error:
@@ -327,20 +328,6 @@ class DirBatch:
         else:
             self._let_go()  # the redo file stands and needs the parts
             error.add_note("the change was begun; the next command on this session finishes it")
-
-    def _step(self, target: Target) -> redo.Step:
-        path, old, part = target.path, target.old, target.spool.part
-        if old is None:
-            old_digest = ""
-        elif target.kind == "append":
-            old_digest = redo.tail_digest_of(self._root, path, target.keep, self.key)
-        else:
-            old_digest = redo.digest_of(self._root, path, self.key)
-        keep = target.keep if target.kind == "append" else 0
-        size = target.spool.size
-        digest = target.spool.digest()
-        assert target.kind == "replace" or bool(part) == (size > 0)
-        return redo.Step(target.kind, path, old, keep, old_digest, part, size, digest)
 
     def _mark(self, targets: list[Target]) -> None:
         mark(self._root, self._lock, [target.path for target in targets])

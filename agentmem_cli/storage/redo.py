@@ -33,7 +33,6 @@ from agentmem_cli.storage.layout import (
     split,
 )
 from agentmem_cli.storage.names import is_log_name, is_name
-from agentmem_cli.storage.spool import DIGEST_BYTES
 from agentmem_cli.storage.streams import chunks, write_whole
 
 if TYPE_CHECKING:
@@ -46,6 +45,9 @@ FORMAT: Final = "agentmem-redo/1"
 
 TAIL_BYTES: Final = 4096
 """Bytes before the place of an append that are looked at to know the file again."""
+
+DIGEST_BYTES: Final = 32
+"""Bytes of a keyed digest."""
 
 KINDS: Final = ("append", "replace", "remove")
 
@@ -171,6 +173,11 @@ def tail_digest_of(root: Folder, path: str, keep: int, key: bytes) -> str:
     folders, name = split(path)
     with root.walk(folders) as folder, folder.opened(name) as descriptor:
         return digest_at(descriptor, max(0, keep - TAIL_BYTES), keep, key)
+
+
+def empty_digest(key: bytes) -> str:
+    """Return the keyed digest of nothing."""
+    return blake2b(key=key, digest_size=DIGEST_BYTES).hexdigest()
 
 
 def digest_at(descriptor: int, start: int, end: int, key: bytes) -> str:

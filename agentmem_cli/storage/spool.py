@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, Protocol
 
 from agentmem_cli.limits import CHUNK_BYTES
@@ -11,24 +10,15 @@ from agentmem_cli.storage.layout import beside, split, staged_name
 from agentmem_cli.storage.streams import token
 
 if TYPE_CHECKING:
-    from threading import Thread
-
     from agentmem_cli.storage.files import Folder
 
 BUDGET_BYTES: Final = 8 * CHUNK_BYTES
 """Bytes that all spools of a batch hold in memory together, whatever their number."""
 
-THREAD_BYTES: Final = CHUNK_BYTES // 4
-"""Bytes from which hashing them is worth a thread."""
-
-DIGEST_BYTES: Final = 32
-"""Bytes of a keyed digest."""
-
 
 class Stage(Protocol):
     """What spools share: the batch they belong to."""
 
-    key: bytes
     waiting_bytes: int
 
     def folder(self, path: str) -> Folder:
@@ -49,14 +39,12 @@ class Spool:
     calls, so a batch can have thousands of targets.
     """
 
-    __slots__ = ("_buffer", "_digest", "_stage", "_thread", "closed", "part", "size", "target")
+    __slots__ = ("_buffer", "_stage", "closed", "part", "size", "target")
 
     def __init__(self, stage: Stage, target: str) -> None:
         """Take bytes for the relative path *target*."""
         self._stage = stage
         self._buffer = bytearray()
-        self._digest = blake2b(key=stage.key, digest_size=DIGEST_BYTES)
-        self._thread: Thread | None = None
         self.target = target
         self.part = ""
         self.size = 0
@@ -110,24 +98,6 @@ class Spool:
             self._stage.part_made(self.part)
         with self._stage.folder(self.part) as folder:
             folder.add(split(self.part)[1], data, new=new)
-        self._hash(data)
-
-    def _hash(self, data: bytes | bytearray) -> None:
-        """Hash *data*, which nobody changes any more; a large one while the caller goes on."""
-        self._settle()
-        if len(data) < THREAD_BYTES:
-            self._digest.update(data)
-            return
-        from threading import Thread
-
-        # Why: hashing lets go of the interpreter, and a large import hashes all it writes.
-        self._thread = Thread(target=self._digest.update, args=(data,), daemon=True)
-        self._thread.start()
-
-    def _settle(self) -> None:
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
 
     def finish(self) -> None:
         """Have all bytes in the part file, durably and with the target's mode.
@@ -136,7 +106,6 @@ class Spool:
             OSError: The disk refused, now or earlier, when the caller went on regardless.
         """
         self.flush()
-        self._settle()
         self.closed = True
         name = split(self.part)[1]
         with self._stage.folder(self.part) as folder:
@@ -148,7 +117,6 @@ class Spool:
     def drop(self) -> None:
         """Take no more; the part file is the batch's to remove."""
         self.closed = True
-        self._settle()
         self._stage.waiting_bytes -= len(self._buffer)
         self._buffer = bytearray()
 
@@ -158,9 +126,3 @@ class Spool:
             return bytes(self._buffer)
         with self._stage.folder(self.part) as folder:
             return folder.read(split(self.part)[1]) + bytes(self._buffer)
-
-    def digest(self) -> str:
-        """Return the keyed digest of the part file's bytes, in hex."""
-        assert not self._buffer
-        self._settle()
-        return self._digest.hexdigest()

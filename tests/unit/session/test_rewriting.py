@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import tracemalloc
 from typing import TYPE_CHECKING, Any, cast
 
@@ -426,8 +427,7 @@ def test_a_long_line_and_a_word_across_blocks_are_mapped(store: Store) -> None:
 
     class Some(Strings):
         def hits(self, block: bytes) -> Sequence[int] | None:
-            at = block.find(b"word")
-            return [] if at < 0 else [at, *(i for i in [block.rfind(b"word")] if i != at)]
+            return [found.start() for found in re.finditer(b"word", block)]
 
     done = rewrite(store, None, Some(lambda text: text.replace("word", "W")), if_idle_ms=None)
 
