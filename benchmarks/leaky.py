@@ -12,7 +12,7 @@ import string
 import uuid
 from typing import TYPE_CHECKING, Final
 
-from benchmarks.texts import FRAGMENTS, dumped, fragments
+from benchmarks.texts import dumped, fragments
 
 if TYPE_CHECKING:
     import random
@@ -25,6 +25,7 @@ LETTERS: Final = string.ascii_letters + string.digits
 URL_SAFE: Final = LETTERS + "-_"
 HEX: Final = "0123456789abcdef"
 EVENT_BYTES: Final = 7_000
+TEXT_BYTES: Final = 400
 MARKER: Final = "zanzibar-quartz"
 """A word that stands on one line of `MARKED_EVERY`, and nowhere else."""
 
@@ -97,7 +98,7 @@ def make_leaky(folder: Path, size: int, dice: random.Random) -> dict[str, str | 
 
     The truth is JSON lines of ``line`` (from 1), ``kind`` and ``secret``.
     """
-    texts = [each.decode() for each in fragments(dice, FRAGMENTS)]
+    texts = [each.decode() for each in fragments(dice, TEXT_BYTES)]
     events = max(1, size // EVENT_BYTES)
     wanted = max(1, size * PER_MEGABYTE // 1_000_000)
     plan: dict[int, list[str]] = {}
@@ -111,7 +112,7 @@ def make_leaky(folder: Path, size: int, dice: random.Random) -> dict[str, str | 
     ):
         while line < events or written < size:
             line += 1
-            pieces = [dice.choice(texts) for _ in range(max(1, EVENT_BYTES // 400))]
+            pieces = [dice.choice(texts) for _ in range(max(1, EVENT_BYTES // TEXT_BYTES))]
             if dice.random() < 0.15:  # noqa: PLR2004 - one line in seven has a decoy
                 pieces.append(dice.choice(DECOYS)(dice))
             for kind in plan.get(line, ()):
@@ -143,7 +144,7 @@ def make_leaky_sessions(
     root: Path, count: int, size: int, dice: random.Random
 ) -> dict[str, str | int]:
     """Write *count* sessions whose logs hold about *size* bytes of such events each."""
-    texts = [each.decode() for each in fragments(dice, FRAGMENTS)]
+    texts = [each.decode() for each in fragments(dice, TEXT_BYTES)]
     for number in range(count):
         logs = root / f"leaky-{number:02d}" / "logs"
         logs.mkdir(parents=True)
@@ -154,7 +155,7 @@ def make_leaky_sessions(
             written += stream.write(dumped(header) + b"\n")
             while written < size:
                 seq += 1
-                pieces = [dice.choice(texts) for _ in range(EVENT_BYTES // 400)]
+                pieces = [dice.choice(texts) for _ in range(EVENT_BYTES // TEXT_BYTES)]
                 if dice.random() < EVENT_BYTES * PER_MEGABYTE / 1_000_000:
                     make, contexts = KINDS[dice.choice(list(KINDS))]
                     pieces.append(dice.choice(contexts).format(s=make(dice)))

@@ -22,8 +22,7 @@ from benchmarks.running import Bench, Pair, Row, environment, yardstick
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from benchmarks.leaky import MARKER
-from benchmarks.measure import Sample
+    from benchmarks.measure import Sample
 
 OLD_S: Final = 1_770_000_000
 """A file's time: so old that nobody is writing to it."""
