@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_type
+from typing import TYPE_CHECKING, Any, assert_type
 
 from agentmem_cli import (
     Aside,
@@ -15,17 +15,24 @@ from agentmem_cli import (
     DirFiles,
     DirStore,
     Entry,
+    FilePlace,
     Files,
     Format,
     LogRecord,
     MemoryStore,
     Message,
+    Messages,
+    Place,
     PluginFiles,
     Push,
     Record,
+    RecordPlace,
     Repair,
     Reset,
     Retired,
+    Rewrite,
+    Rewritten,
+    RewrittenLog,
     Saved,
     SavedAgent,
     Session,
@@ -35,6 +42,7 @@ from agentmem_cli import (
     Splice,
     Stamp,
     Store,
+    Strings,
     TornTail,
     Unreadable,
     Writer,
@@ -46,8 +54,12 @@ from agentmem_cli import (
     load_async,
     load_images,
     main_order,
+    map_strings,
     pending_calls,
     read_conversation,
+    rewrite,
+    rewrite_file,
+    rewrite_value,
     safe_start,
     save,
     save_async,
@@ -171,6 +183,26 @@ def messages(store: Store, talk: list[Message]) -> list[Problem]:
     assert_type(safe_start(talk, 3), int)
     assert_type(pending_calls(talk), list[str])
     return validate(talk)
+
+
+class Shouting(Rewrite):
+    def message(self, at: RecordPlace, message: dict[str, Any]) -> bool:
+        message["role"] = message["role"].upper()
+        return at.log == "main"
+
+    def file(self, name: str, data: bytes) -> bytes:
+        return data + name.encode()
+
+
+def rewritten(store: Store) -> tuple[RewrittenLog, ...]:
+    done = rewrite(store, Author.user(), Strings(str.upper), if_idle_ms=None)
+    assert_type(done, Rewritten)
+    assert_type(done.files, tuple[str, ...])
+    place: Place = FilePlace("meta.json")
+    assert_type(rewrite_value({"a": 1}, place, "", Shouting())[1], bool)
+    assert_type(rewrite_file(store, "meta.json", Messages(lambda at, _: at.log == "a")), bool)
+    assert_type(map_strings("a", str.upper)[1], bool)
+    return done.logs
 
 
 async def waiting(store: AsyncStore) -> None:
