@@ -38,6 +38,7 @@ SECTIONS: Final[dict[str, dict[str, str]]] = {
     "Change, with the past kept": {
         "new": "agentmem_cli.cli.change:new",
         "append": "agentmem_cli.cli.change:append",
+        "core": "agentmem_cli.cli.core:app",
         "import": "agentmem_cli.cli.brought:import_sources",
         "rename": "agentmem_cli.cli.rewritten:rename",
     },
@@ -109,7 +110,7 @@ class LazyGroup(TyperGroup):
         indent = max(map(len, COMMANDS)) + 4
         for section, places in SECTIONS.items():
             rows = [
-                (name, _summary(place, formatter.width - indent)) for name, place in places.items()
+                (name, summary(place, formatter.width - indent)) for name, place in places.items()
             ]
             with formatter.section(section):
                 formatter.write_dl(rows)
@@ -210,7 +211,7 @@ def _make(name: str, place: str) -> Command:
     return typer.main.get_command(alone)
 
 
-def _summary(place: str, columns: int) -> str:
+def summary(place: str, columns: int) -> str:
     """Return the first line of the docstring at *place*, without its full stop."""
     target = _target(place)
     told = target.info.help if isinstance(target, typer.Typer) else target.__doc__

@@ -90,6 +90,25 @@ class Settings:
 
         return cache_root()
 
+    def editor(self) -> list[str]:
+        """Return the words of the editor to start: VISUAL, else EDITOR, else ``vi``.
+
+        Raises:
+            UsageError: They do not read as words.
+        """
+        import shlex
+
+        from agentmem_cli.errors import UsageError
+
+        named = self._environ.get("VISUAL") or self._environ.get("EDITOR") or "vi"
+        try:
+            words = shlex.split(named)
+        except ValueError:
+            words = []
+        if not words:
+            raise UsageError(f"VISUAL or EDITOR is {named!r}, which names no program")
+        return words
+
     @cached_property
     def zone(self) -> tzinfo | None:
         """The zone that times are read and shown in; None is the machine's own."""

@@ -1,0 +1,275 @@
+"""A change of core memory, planned: what becomes what, whether it may be, and its records."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from agentmem_cli.errors import BlockTooLarge, Full, LabelTooLong
+from agentmem_cli.limits import BLOCK_BYTES_MAX, CORE_MEMORY_BYTES_MAX, LABEL_BYTES_MAX
+from agentmem_cli.operations.core.refusals import BlockProtected, NotABlock
+from agentmem_cli.session.core_memory import (
+    CoreMemoryConfig,
+    MemoryBlock,
+    MemoryBlockId,
+    MemoryBlockType,
+    size_of,
+)
+from agentmem_cli.session.core_values import (
+    CONFIG,
+    NO_ID,
+    USER,
+    StoredBlock,
+    key_of,
+    read_max_bytes,
+)
+from agentmem_cli.session.record import Saved
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from agentmem_cli.session.codec import JSON, Object
+    from agentmem_cli.session.core_values import CoreValues
+    from agentmem_cli.session.record import LogRecord
+
+Wanted = dict[MemoryBlockType, StoredBlock | None]
+"""What blocks are to be; None: not there. Blocks that are not named stay."""
+
+
+class Told(NamedTuple):
+    """Who changes core memory, and why."""
+
+    by: str | None = None
+    """None: nobody is named, which is the user."""
+    reason: str | None = None
+    undoes: int | None = None
+    """The ``n`` of the first record that is taken back."""
+    each: bool = False
+    """Whether a block that comes in keeps what it says itself, where this says nothing."""
+
+    @property
+    def fields(self) -> Object:
+        """What of it a removal, or the configuration, has to say."""
+        pairs: Object = {"by": self.by, "reason": self.reason, "undoes": self.undoes}
+        return {name: item for name, item in pairs.items() if item is not None}
+
+
+class BlockChange(NamedTuple):
+    """What becomes of one block."""
+
+    block_type: MemoryBlockType
+    before: StoredBlock | None
+    after: StoredBlock | None
+
+    @property
+    def size_before(self) -> int:
+        """Its content's bytes until now."""
+        return 0 if self.before is None else self.before.block.size_bytes
+
+    @property
+    def size_after(self) -> int:
+        """Its content's bytes from now on."""
+        return 0 if self.after is None else self.after.block.size_bytes
+
+
+class Plan(NamedTuple):
+    """What a change does. Nothing is written by making one."""
+
+    before: CoreValues
+    changes: tuple[BlockChange, ...]
+    """Only blocks that do change, in the order they are shown in."""
+    config: JSON
+    """The configuration from now on."""
+    max_bytes: int
+    """How many bytes of contents there may be from now on."""
+    told: Told
+
+    @property
+    def changes_config(self) -> bool:
+        """Whether the configuration becomes another."""
+        return self.before.raw.get(CONFIG) != self.config
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether everything stays as it is."""
+        return not self.changes and not self.changes_config
+
+    @property
+    def used_after(self) -> int:
+        """Bytes of all contents from now on."""
+        grown = sum(each.size_after - each.size_before for each in self.changes)
+        return self.before.used_bytes + grown
+
+    @property
+    def over_bytes(self) -> int:
+        """By how many bytes that is too much."""
+        return max(0, self.used_after - self.max_bytes)
+
+    @property
+    def room_bytes(self) -> int:
+        """How many bytes of contents there is room for then."""
+        return max(0, self.max_bytes - self.used_after)
+
+    def check(self, *, force: bool = False, guarded: bool = True) -> None:
+        """See whether it may be done.
+
+        Args:
+            force: Whether values of other programs that are no blocks give way.
+            guarded: Whether read-only blocks stay as they are.
+
+        Raises:
+            BlockProtected: It would change a read-only block.
+            NotABlock: It would replace what another program put.
+            BlockTooLarge: A content is larger than a block may be.
+            LabelTooLong: A label is longer than one may be.
+            Full: All contents would be larger than they may be.
+        """
+        held = [each.block_type for each in self.changes if each.before and each.before.read_only]
+        if guarded and held:
+            raise BlockProtected(held)
+        keys = [key_of(each.block_type) for each in self.changes]
+        keys += [CONFIG] if self.changes_config else []
+        for key in keys:
+            if key in self.before.bad and not force:
+                raise NotABlock(key, self.before.bad[key])
+        self._check_sizes()
+
+    def _check_sizes(self) -> None:
+        new = [each.after for each in self.changes if each.after is not None]
+        for each in new:
+            if each.block.size_bytes > BLOCK_BYTES_MAX:
+                raise BlockTooLarge(each.block.size_bytes, BLOCK_BYTES_MAX)
+            label_size = size_of(each.label or "")
+            if label_size > LABEL_BYTES_MAX:
+                raise LabelTooLong(label_size, LABEL_BYTES_MAX)
+        grown = [each for each in self.changes if each.after and _says_more(each)]
+        if self.over_bytes and (grown or self.max_bytes < self.before.max_bytes):
+            asked = sum(each.size_after for each in grown)
+            raise Full(self.before.used_bytes, self.max_bytes, asked, self.over_bytes)
+
+    def records(self) -> list[LogRecord]:
+        """Return what is written: nothing where nothing changes."""
+        made: list[LogRecord] = []
+        if self.changes_config:
+            made += _removal(CONFIG, self.before.raw.get(CONFIG), self.told, self.config)
+        for change in self.changes:
+            key = key_of(change.block_type)
+            value: JSON = None if change.after is None else change.after.to_value()
+            made += _removal(key, self.before.raw.get(key), self.told, value)
+        return made
+
+
+def _says_more(change: BlockChange) -> bool:
+    """Whether the content itself becomes another one, so that there must be room for it."""
+    assert change.after is not None
+    return change.before is None or change.before.content != change.after.content
+
+
+def _removal(key: str, before: JSON, told: Told, after: JSON) -> list[LogRecord]:
+    """Return the record of a value, or of its removal the two that tell who and why."""
+    if after is None and told.fields and isinstance(before, dict):
+        # Why: null has no room for it, so the record before says it, and all else as it was.
+        return [Saved(key, _said(before, told)), Saved(key, None)]
+    return [Saved(key, after)]
+
+
+_TOLD = frozenset({"by", "reason", "undoes"})
+
+
+def plan(
+    values: CoreValues,
+    wanted: Wanted,
+    told: Told,
+    *,
+    t: int,
+    max_bytes: int | None = None,
+    config: Mapping[str, JSON] | None = None,
+) -> Plan:
+    """Plan a change; see `Plan.check` for whether it may be done.
+
+    Args:
+        values: Core memory as it stands.
+        wanted: What blocks are to be. Who and why come from *told*, the times
+            from *t*, the identity of a block that has none is made up.
+        told: Who and why.
+        t: When, ms since 1970-01-01 UTC.
+        max_bytes: The new bound; None: as it is.
+        config: The saved value of the configuration as it is to be, an empty
+            one for none; None: as it is, but for *max_bytes*.
+
+    Raises:
+        BadConfig: There is no such bound.
+    """
+    changes = tuple(_changes(values, wanted, told, t))
+    now = values.raw.get(CONFIG)
+    bound, kept = values.max_bytes, now
+    if max_bytes is not None:
+        bound = CoreMemoryConfig(max_bytes).max_bytes
+        if CONFIG in values.bad or bound != values.max_bytes:
+            rest = now if isinstance(now, dict) and CONFIG not in values.bad else {}
+            kept = _said({**rest, "max_bytes": bound}, told)
+    elif config is not None:
+        bound, kept = CORE_MEMORY_BYTES_MAX, None
+        if config:
+            bound, kept = read_max_bytes(dict(config)), _said(config, told)
+    return Plan(values, changes, kept, bound, told)
+
+
+def _changes(values: CoreValues, wanted: Wanted, told: Told, t: int) -> Iterator[BlockChange]:
+    for kind in MemoryBlockType:
+        if kind not in wanted:
+            continue
+        old, new = values.blocks.get(kind), wanted[kind]
+        if new is None:
+            if key_of(kind) in values.raw:
+                yield BlockChange(kind, old, None)
+        elif old is None or not old.says_as(_identified(new, old)):
+            yield BlockChange(kind, old, _stamped(_identified(new, old), told, t))
+
+
+def _said(value: Mapping[str, JSON], told: Told) -> Object:
+    """Return a value with who and why of this change, and nothing of the one before."""
+    rest = {name: item for name, item in value.items() if name not in _TOLD}
+    return {**rest, **told.fields}
+
+
+def _identified(new: StoredBlock, old: StoredBlock | None) -> StoredBlock:
+    """Return *new* with the identity of the block that is there, unless it brings its own."""
+    if new.block.id != NO_ID or old is None:
+        return new
+    block = old.block
+    return new._replace(block=new.block._replace(id=block.id, created_at_ms=block.created_at_ms))
+
+
+def _stamped(new: StoredBlock, told: Told, t: int) -> StoredBlock:
+    block = new.block
+    fresh = block.id == NO_ID
+    return new._replace(
+        block=block._replace(
+            id=MemoryBlockId.new() if fresh else block.id,
+            created_at_ms=t if fresh and not block.created_at_ms else block.created_at_ms,
+            modified_at_ms=t,
+        ),
+        by=told.by or (new.by if told.each else USER),
+        reason=told.reason or (new.reason if told.each else None),
+        undoes=told.undoes,
+    )
+
+
+def draft(
+    block_type: MemoryBlockType,
+    content: str,
+    label: str | None = None,
+    *,
+    like: StoredBlock | None = None,
+) -> StoredBlock:
+    """Return a block that says *content*, to be planned.
+
+    Args:
+        block_type: Its type.
+        content: What it is to say.
+        label: Its label; None: none.
+        like: Keep this one's identity, description and what else it holds.
+    """
+    if like is None:
+        return StoredBlock(MemoryBlock(NO_ID, block_type, label, content, 0, 0))
+    return like._replace(block=like.block._replace(label=label, content=content))

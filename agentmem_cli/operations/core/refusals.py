@@ -1,0 +1,88 @@
+"""Changes of core memory on a session that are refused. Nothing was written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agentmem_cli.errors import CoreMemoryError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agentmem_cli.session.core_memory import MemoryBlockType
+
+    Reduced = tuple[object, ...]
+
+
+class BlockProtected(CoreMemoryError):
+    """Blocks are read-only."""
+
+    exit_code = 4
+    kind = "conflict"
+
+    def __init__(self, block_types: Sequence[str]) -> None:
+        """Name the *block_types*, in the order they are shown in."""
+        names = [str(each) for each in block_types]
+        told = ", ".join(map(repr, names))
+        are = "is a read-only block" if len(names) == 1 else "are read-only blocks"
+        hint = f"agentmem core unprotect SESSION {names[0]} lets it be changed."
+        super().__init__(f"{told} {are}; nothing was changed", hint=hint)
+        self.block_types = tuple(names)
+
+    def __reduce__(self) -> Reduced:
+        return (type(self), (self.block_types,))
+
+
+class NotABlock(CoreMemoryError):
+    """A saved value of another program stands where a block would."""
+
+    exit_code = 5
+    kind = "damaged"
+
+    def __init__(self, key: str, why: str) -> None:
+        """Name the saved value's *key*, and *why* it cannot be used."""
+        super().__init__(
+            f"the saved value {key} is not as core memory is kept ({why}); it was left as it is",
+            hint=f"agentmem log SESSION --agent LOG --key {key} shows it; --force replaces it.",
+        )
+        self.key = key
+        self.why = why
+
+    def __reduce__(self) -> Reduced:
+        return (type(self), (self.key, self.why))
+
+
+class BlockChanged(CoreMemoryError):
+    """What was to be changed is not what the caller had seen."""
+
+    exit_code = 4
+    kind = "conflict"
+    hint = "Read it again, or let edits of different lines be merged by --merge."
+
+    def __init__(self, what: str, found: str, by: str | None = None) -> None:
+        """Keep *what* it is about, the hash *found* instead, and who made it that."""
+        who = f", by {by}" if by is not None else ""
+        super().__init__(f"{what} is not as it was seen: its hash is now {found}{who}")
+        self.what = what
+        self.found = found
+        self.by = by
+
+    def __reduce__(self) -> Reduced:
+        return (type(self), (self.what, self.found, self.by))
+
+
+class MergeConflict(CoreMemoryError):
+    """Two changes touch the same lines; both sides are told."""
+
+    exit_code = 4
+    kind = "conflict"
+    hint = "Decide which lines are to stay, and set the block again."
+
+    def __init__(self, block_type: MemoryBlockType | str, text: str) -> None:
+        """Keep the block's type and the merged *text*, both sides between marks."""
+        super().__init__(f"both changed the same lines of {str(block_type)!r}:\n{text}")
+        self.block_type = str(block_type)
+        self.text = text
+
+    def __reduce__(self) -> Reduced:
+        return (type(self), (self.block_type, self.text))
