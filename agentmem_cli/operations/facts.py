@@ -196,7 +196,8 @@ def _user_text(entry: JSON) -> str | None:
     if not isinstance(entry, dict) or not isinstance(message := entry.get("message"), dict):
         return None
     author = entry.get("author")
-    if message.get("role") != "user" or (isinstance(author, dict) and author.get("kind") != "user"):
+    kind = author.get("kind", "user") if isinstance(author, dict) else "user"
+    if message.get("role") != "user" or kind != "user":
         return None
     text = Message.of(message).text
     return text if text.strip() else None

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from agentmem_cli.session.author import Author
 from agentmem_cli.session.codec import same
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from agentmem_cli.session.codec import JSON, Object
 
 _KNOWN = ("kind", "after", "author", "value", "saved")
@@ -75,3 +78,36 @@ class Aside:
             value["saved"] = False
         value.update(self.extra)
         return value
+
+
+def listed_asides(value: JSON) -> Iterator[Object]:
+    """Yield a reset's side records, each as ``{"id", "aside"}``.
+
+    The crate does not document how a reset holds them, so each way is read in
+    which it could: such objects, pairs of id and side record, side records
+    with their ids in them, or an object by id.
+
+    Raises:
+        ValueError: They are held in none of these ways.
+    """
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield {"id": int(key) if _ID.fullmatch(key) else None, "aside": item}
+        return
+    if not isinstance(value, list):
+        msg = "a reset's asides are an array or an object"
+        raise ValueError(msg)  # noqa: TRY004 - one error for every malformed value
+    for item in value:
+        if isinstance(item, dict) and "id" in item and "kind" in item:
+            aside: Object = {key: field for key, field in item.items() if key != "id"}
+            yield {"id": item["id"], "aside": aside}
+        elif isinstance(item, dict):
+            yield item
+        elif isinstance(item, list) and len(item) == 2:  # noqa: PLR2004 - a pair
+            yield {"id": item[0], "aside": item[1]}
+        else:
+            msg = "a reset's asides are objects or pairs"
+            raise ValueError(msg)
+
+
+_ID: Final = re.compile("0|[1-9][0-9]{0,19}", re.ASCII)

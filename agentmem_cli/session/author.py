@@ -53,16 +53,16 @@ class Author:
 
     @classmethod
     def of(cls, value: JSON) -> Author:
-        """Read an author from its JSON.
+        """Read an author from its JSON. One without a kind is the user, as rig has it.
 
         Raises:
-            ValueError: Not an object with a ``kind``.
+            ValueError: Not an object.
         """
-        if not isinstance(value, dict) or "kind" not in value:
-            msg = "an author is an object with a kind"
-            raise ValueError(msg)
+        if not isinstance(value, dict):
+            msg = "an author is an object"
+            raise ValueError(msg)  # noqa: TRY004 - one error for every malformed value
         return cls(
-            value["kind"],
+            value.get("kind", "user"),
             value.get("from"),
             value.get("request"),
             value.get("title"),

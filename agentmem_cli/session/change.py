@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from agentmem_cli.limits import U64_MAX
 
 if TYPE_CHECKING:
     from agentmem_cli.session.aside import Aside
     from agentmem_cli.session.author import Author
+    from agentmem_cli.session.codec import JSON, Object
     from agentmem_cli.session.entry import Entry
 
 
@@ -59,6 +62,36 @@ class Reset(NamedTuple):
     """The whole conversation replaced."""
 
     state: State
+
+
+def halt_named(value: JSON) -> JSON:
+    """Return a halt as it is written here; what is none stays as it is.
+
+    The crate documents the names of its variants, not how they are written,
+    so the names themselves are read too.
+    """
+    return _HALT_NAMES.get(value, value) if isinstance(value, str) else value
+
+
+_HALT_NAMES: Final = {"Stopped": "stopped", "Kept": "kept"}
+
+
+def next_ids(value: Object) -> tuple[int, int]:
+    """Return the next ids of an entry and of a side record that a reset's state tells.
+
+    The crate documents no names of these fields, so every whole number whose
+    name begins with ``next`` counts: too great an id does no harm, one that
+    was given before does. Where none is told both are 0.
+    """
+    message = aside = 0
+    for key, item in value.items():
+        if not key.startswith("next") or type(item) is not int or not 0 <= item <= U64_MAX:
+            continue
+        if "aside" in key:
+            aside = max(aside, item)
+        else:
+            message = max(message, item)
+    return message, aside
 
 
 Change: TypeAlias = Push | Splice | SetHalt | SetAside | Reset

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from agentmem_cli.limits import U64_MAX
-from agentmem_cli.session.aside import Aside
+from agentmem_cli.session.aside import Aside, listed_asides
 from agentmem_cli.session.author import Author
 from agentmem_cli.session.change import (
     Change,
@@ -21,6 +21,8 @@ from agentmem_cli.session.change import (
     SetHalt,
     Splice,
     State,
+    halt_named,
+    next_ids,
 )
 from agentmem_cli.session.codec import dumps
 from agentmem_cli.session.entry import Entry
@@ -190,7 +192,7 @@ def decode_change(
     if kind == "splice":
         return _splice(fields, written, source, offset, length)
     if kind == "halt":
-        halt = fields.get("halt")
+        halt = halt_named(fields.get("halt"))
         if halt is not None and not isinstance(halt, str):
             msg = "a halt is a string or null"
             raise BadRecord(msg)
@@ -351,23 +353,20 @@ def _reset(value: JSON, written: int, source: Source | None, offset: int, length
         msg = "a reset holds a state"
         raise BadRecord(msg)
     asides: dict[int, Aside] = {}
-    for item in _array(value.get("asides", [])):
-        if type(item) is not dict:
-            msg = "a reset's asides are objects"
-            raise BadRecord(msg)
-        id_, aside = _aside(item)
-        if aside is not None:
-            asides[id_] = aside
-    halt = value.get("halt")
+    try:
+        for item in listed_asides(value.get("asides", [])):
+            id_, aside = _aside(item)
+            if aside is not None:
+                asides[id_] = aside
+    except ValueError as error:
+        raise BadRecord(str(error)) from None
+    halt = halt_named(value.get("halt"))
     counts = [value.get(key, 0) for key in ("next_message", "next_aside")]
     if (halt is not None and not isinstance(halt, str)) or not all(map(_is_u64, counts)):
         msg = "a reset's halt is a string, its next ids are numbers"
         raise BadRecord(msg)
-    next_message, next_aside = counts
-    assert isinstance(next_message, int)
-    assert isinstance(next_aside, int)
     entries = _entries(value.get("entries", []), written, source, offset, length)
-    return State(entries, asides, halt, next_message, next_aside)
+    return State(entries, asides, halt, *next_ids(value))
 
 
 def _rewrite(value: JSON) -> LogRewrite:

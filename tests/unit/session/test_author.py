@@ -33,10 +33,15 @@ def test_authors_are_made_as_the_format_has_them() -> None:
     assert Author.plugin("p").to_value() == {"kind": {"plugin": "p"}}
 
 
-@pytest.mark.parametrize("value", [None, 7, "user", [], {}, {"title": "a"}])
-def test_what_has_no_kind_is_no_author(value: JSON) -> None:
-    with pytest.raises(ValueError, match="kind"):
+@pytest.mark.parametrize("value", [None, 7, "user", []])
+def test_what_is_no_object_is_no_author(value: JSON) -> None:
+    with pytest.raises(ValueError, match="author"):
         Author.of(value)
+
+
+def test_an_author_without_a_kind_is_the_user() -> None:
+    assert Author.of({}) == Author.user()
+    assert Author.of({"title": "a"}).to_value() == {"kind": "user", "title": "a"}
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,8 @@ from agentmem_cli.session.message import Message
 from agentmem_cli.session.record import (
     BadRecord,
     Header,
-    Retired,
     LogRewrite,
+    Retired,
     Saved,
     decode_by,
     decode_change,
@@ -226,7 +226,7 @@ ENTRY: Object = {"message": {}, "id": 0}
         {"type": "push", "entries": [{**ENTRY, "id": 1.0}]},
         {"type": "push", "entries": [{**ENTRY, "made": "x"}]},
         {"type": "push", "entries": [{**ENTRY, "author": "user"}]},
-        {"type": "push", "entries": [{**ENTRY, "author": {"from": "a"}}]},
+        {"type": "push", "entries": [{**ENTRY, "author": ["user"]}]},
         {"type": "splice", "from": 0, "to": 1},
         {"type": "splice", "from": 2, "to": 1, "removed": [], "with": []},
         {"type": "splice", "from": -1, "to": 1, "removed": [], "with": []},
@@ -242,8 +242,12 @@ ENTRY: Object = {"message": {}, "id": 0}
         {"type": "reset"},
         {"type": "reset", "state": []},
         {"type": "reset", "state": {"entries": 7}},
-        {"type": "reset", "state": {"asides": {}}},
+        {"type": "reset", "state": {"asides": 7}},
         {"type": "reset", "state": {"asides": [7]}},
+        {"type": "reset", "state": {"asides": [[0]]}},
+        {"type": "reset", "state": {"asides": [{"kind": "note", "author": {}}]}},
+        {"type": "reset", "state": {"asides": {"0": 7}}},
+        {"type": "reset", "state": {"asides": {"00": {"kind": "note", "author": {}}}}},
         {"type": "reset", "state": {"halt": 7}},
         {"type": "reset", "state": {"next_message": -1}},
         {"type": "reset", "state": {"next_aside": 2**64}},
@@ -256,6 +260,50 @@ ENTRY: Object = {"message": {}, "id": 0}
 def test_a_change_of_another_shape_is_a_bad_record(fields: Object) -> None:
     with pytest.raises(BadRecord):
         decode_change(fields, 0, None, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "asides",
+    [
+        [{"id": 4, "aside": {"kind": "note", "author": {}, "after": 1}}],
+        [[4, {"kind": "note", "author": {}, "after": 1}]],
+        [{"id": 4, "kind": "note", "author": {}, "after": 1}],
+        {"4": {"kind": "note", "author": {}, "after": 1}},
+    ],
+)
+def test_a_resets_asides_are_read_however_they_are_held(asides: JSON) -> None:
+    state: Object = {"entries": [{**ENTRY, "id": 1}], "asides": asides, "halt": "Kept"}
+
+    change = decode_change({"type": "reset", "state": state}, 0, None, 0, 0)
+
+    assert isinstance(change, Reset)
+    assert change.state.asides == {4: Aside("note", Author.user(), after=1)}
+    assert change.state.halt == "kept"
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ({}, (0, 0)),
+        ({"next_message": 7, "next_aside": 3}, (7, 3)),
+        ({"next_id": 7, "next_aside_id": U64_MAX}, (7, U64_MAX)),
+        ({"next": 7, "next_entry": 9, "next_text": "x", "next_flag": True}, (9, 0)),
+    ],
+)
+def test_a_resets_next_ids_are_read_by_whatever_name(
+    told: Object, expected: tuple[int, int]
+) -> None:
+    change = decode_change({"type": "reset", "state": told}, 0, None, 0, 0)
+
+    assert isinstance(change, Reset)
+    assert (change.state.next_message, change.state.next_aside) == expected
+
+
+@pytest.mark.parametrize("halt", ["stopped", "Stopped"])
+def test_a_halt_is_read_as_it_is_written_or_named(halt: str) -> None:
+    change = decode_change({"type": "halt", "halt": halt}, 0, None, 0, 0)
+
+    assert change == SetHalt("stopped")
 
 
 @pytest.mark.parametrize(
@@ -284,7 +332,7 @@ def test_a_saved_value_without_a_key_is_a_bad_record(key: JSON) -> None:
         decode_saved({"key": key})
 
 
-@pytest.mark.parametrize("by", ["user", 7, {}, {"from": "a"}])
+@pytest.mark.parametrize("by", ["user", 7, []])
 def test_a_maker_of_another_shape_is_a_bad_record(by: JSON) -> None:
     with pytest.raises(BadRecord, match="author"):
         decode_by({"by": by})
