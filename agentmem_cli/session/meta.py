@@ -46,6 +46,8 @@ class SessionMeta(NamedTuple):
     def decode(cls, data: bytes, *, exact: bool = True) -> SessionMeta:
         """Read a meta from its JSON; a field of another shape counts as missing.
 
+        So does an empty title or model, which rig writes where it knows none.
+
         Args:
             data: Its bytes.
             exact: Keep every number of unknown fields as it is written, which
@@ -70,10 +72,10 @@ class SessionMeta(NamedTuple):
         labels, listed = value.get("labels"), value.get("listed")
         named = labels.items() if isinstance(labels, dict) else ()
         return cls(
-            title if isinstance(title, str) else None,
+            title if isinstance(title, str) and title else None,
             {key: label for key, label in named if isinstance(label, str)},
             updated if type(updated) is int else None,
-            model if isinstance(model, str) else None,
+            model if isinstance(model, str) and model else None,
             messages if type(messages) is int else None,
             listed if isinstance(listed, dict) else {},
             {} if value.keys() <= _KNOWN else _unknown(value),

@@ -44,6 +44,12 @@ def test_a_meta_comes_back_as_it_was_written_unknown_fields_too() -> None:
     assert meta.extra == {"newer": [Number("1e400")]}
 
 
+def test_an_empty_title_or_model_counts_as_missing() -> None:
+    meta = SessionMeta.decode(b'{"title":"","labels":{},"updated":5,"model":"","messages":0}')
+
+    assert (meta.title, meta.model, meta.updated, meta.messages) == (None, None, 5, 0)
+
+
 def test_an_absent_meta_is_an_empty_one() -> None:
     assert SessionMeta.read(MemoryStore()) == SessionMeta()
     assert SessionMeta().encode() == b"{}"
