@@ -77,14 +77,30 @@ def _part_fault(part: Object) -> str | None:
     if kind == "text" and not isinstance(part.get("text"), str):
         return "a text part has a text"
     if kind == "toolcall":
-        function = part.get("function")
-        if call_id(part.get("id")) is None or not isinstance(function, dict):
-            return "a toolcall has an id and a function"
-    if kind != "toolresult":
-        return None
-    if call_id(part.get("call")) is None or not isinstance(part.get("content"), list):
-        return "a toolresult has the id of its call, and content (an array)"
+        return _call_fault(part)
+    return _result_fault(part) if kind == "toolresult" else None
+
+
+# Why not empty: in rig neither a tool's name nor a call's id ever is, and it reads strictly.
+def _call_fault(part: Object) -> str | None:
+    function = part.get("function")
+    if not call_id(part.get("id")) or not isinstance(function, dict):
+        return "a toolcall has an id (not empty) and a function"
+    if not _is_told(function.get("name")):
+        return "the function of a toolcall has a name (not empty)"
     return None
+
+
+def _result_fault(part: Object) -> str | None:
+    if not call_id(part.get("call")) or not isinstance(part.get("content"), list):
+        return "a toolresult has the id of its call (not empty), and content (an array)"
+    if not _is_told(part.get("name")):
+        return "a toolresult has the name of its tool (not empty)"
+    return None
+
+
+def _is_told(name: object) -> bool:
+    return isinstance(name, str) and bool(name)
 
 
 def text_message(role: str, data: bytes, where: str) -> Message:

@@ -497,6 +497,10 @@ def test_a_new_agent_does_not_take_the_place_of_the_main_one(root: Path) -> None
     assert ok("verify", "s").status == 0
 
 
+CALL: Object = {"type": "toolcall", "id": "c", "function": {"name": "sh", "arguments": {}}}
+RESULT: Object = {"type": "toolresult", "call": "c", "name": "sh", "content": []}
+
+
 @pytest.mark.parametrize(
     ("line", "told"),
     [
@@ -507,6 +511,11 @@ def test_a_new_agent_does_not_take_the_place_of_the_main_one(root: Path) -> None
         ({"role": "user", "content": [{"type": "text"}]}, "a text part"),
         ({"role": "user", "content": [{"type": "toolresult", "id": "x"}]}, "a toolresult"),
         ({"role": "assistant", "content": [{"type": "toolcall", "name": "x"}]}, "a toolcall"),
+        ({"role": "assistant", "content": [{**CALL, "id": ""}]}, "a toolcall"),
+        ({"role": "assistant", "content": [{**CALL, "id": {"provider": ""}}]}, "a toolcall"),
+        ({"role": "assistant", "content": [{**CALL, "function": {"name": ""}}]}, "a name"),
+        ({"role": "user", "content": [{**RESULT, "call": ""}]}, "a toolresult"),
+        ({"role": "user", "content": [{**RESULT, "name": ""}]}, "the name"),
         (
             {
                 "role": "user",
