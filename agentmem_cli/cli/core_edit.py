@@ -41,9 +41,10 @@ def edit(
 ) -> int:
     """Edit one block, or all as one document, in your editor.
 
-    That is VISUAL, else EDITOR, else vi. What is saved is the wanted end state. What others changed meanwhile is
-    kept where it was on other lines; else the editor opens again with both
-    sides. Where it cannot be used, what was written stays in a file.
+    That is VISUAL, else EDITOR, else vi. What is saved is the wanted end
+    state. What others changed meanwhile is kept where it was on other lines;
+    else the editor opens again with both sides. Where what was written cannot
+    be used, it stays in a file.
     """
     from agentmem_cli.cli.core_print import tell_change
 

@@ -246,8 +246,9 @@ def lint(
 ) -> int:
     """Name what in the blocks may deceive a reader.
 
-    Tags, what cannot be seen, marks of direction, terminal escapes; also values that are no blocks, and contents that are too large. The exit
-    status is 1 where there is anything.
+    Tags, what cannot be seen, marks of direction, terminal escapes; also
+    values that are no blocks, and contents that are too large. The exit status
+    is 1 where there is anything.
     """
     from agentmem_cli.cli.output import talk
     from agentmem_cli.cli.text import one_line

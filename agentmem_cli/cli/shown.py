@@ -186,10 +186,24 @@ def _print_values(out: Output, saved: dict[str, JSON]) -> None:
         }
         if chosen:
             out.line(f"  {title}:")
+        blocks = _blocks(chosen) if is_core else {}
         for key, value in chosen.items():
             told = dumps(value)[:4_000].decode("utf-8", "replace")
-            out.line(f"    {one_line(key)} = {cell(told, 200)}")
+            out.line(f"    {blocks.get(key) or f'{one_line(key)} = {cell(told, 200)}'}")
     out.line()
+
+
+def _blocks(saved: dict[str, JSON]) -> dict[str, str]:
+    """Return what a person reads of the blocks of core memory, by key; no block: nothing."""
+    from agentmem_cli.cli.core_print import head_of
+    from agentmem_cli.session.core_values import CoreValues, key_of
+
+    told = {}
+    for kind, stored in CoreValues.of(saved).blocks.items():
+        size = count(stored.block.size_bytes, "byte")
+        said = cell(stored.content[:4_000], 120)
+        told[key_of(kind)] = f"{head_of(stored)}, {size}, by {one_line(stored.by)}: {said}"
+    return told
 
 
 def _print_items(

@@ -12,13 +12,19 @@ from agentmem_cli import (
     Changed,
     ChangeRecord,
     Conversation,
+    CoreMemory,
+    CoreMemoryConfig,
     DirFiles,
     DirStore,
     Entry,
     FilePlace,
     Files,
     Format,
+    Full,
     LogRecord,
+    MemoryBlock,
+    MemoryBlockId,
+    MemoryBlockType,
     MemoryStore,
     Message,
     Messages,
@@ -50,10 +56,12 @@ from agentmem_cli import (
     as_of,
     excerpt,
     history,
+    lint,
     load,
     load_async,
     load_images,
     main_order,
+    parse,
     map_strings,
     pending_calls,
     read_conversation,
@@ -71,7 +79,7 @@ from agentmem_cli import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from agentmem_cli import Change, Problem
+    from agentmem_cli import Change, Problem, Suspicion
 
 
 def stores(path: Path) -> list[Store]:
@@ -209,6 +217,24 @@ async def waiting(store: AsyncStore) -> None:
     conversation = await load_async(store, "main")
     assert_type(conversation, Conversation)
     await save_async(store, "main", conversation)
+
+
+def blocks() -> list[Suspicion]:
+    memory = CoreMemory(CoreMemoryConfig(max_bytes=4096))
+    memory.set_clock_ms(1)
+    assert_type(memory.set_block(MemoryBlockType.HUMAN, "a"), MemoryBlockId)
+    assert_type(memory.set_block_with_label("facts", "l", "b"), MemoryBlockId)
+    assert_type(memory.get_block("human"), MemoryBlock | None)
+    assert_type(memory.get_content("human"), str | None)
+    assert_type(memory.remove_block("facts"), MemoryBlock)
+    assert_type([block.size_bytes for block in memory.blocks_ordered()], list[int])
+    assert_type(memory.utilization(), float)
+    assert_type(memory.config().max_bytes, int)
+    try:
+        memory.set_block("human", "x" * 5000)
+    except Full as error:
+        assert_type(error.over_bytes, int)
+    return lint(parse(memory.render(escape=True)))
 
 
 def refused(store: Store) -> int | str | None:
