@@ -202,6 +202,7 @@ def _places(inside: bytes, bounds: Sequence[int]) -> list[int]:
     if b"\\" not in inside and inside.isascii():
         return list(bounds)
     source = inside.decode()
+    one_byte_each = inside.isascii()
     places: list[int] = []
     escapes = _ESCAPE.finditer(source)
     escape = next(escapes, None)
@@ -212,12 +213,15 @@ def _places(inside: bytes, bounds: Sequence[int]) -> list[int]:
             run = (len(source) if escape is None else escape.start()) - source_at
             if bound <= text_at + run:
                 step = bound - text_at
-                bytes_at += len(source[source_at : source_at + step].encode())
+                passed = source[source_at : source_at + step]
+                bytes_at += step if one_byte_each else len(passed.encode())
                 source_at += step
                 text_at = bound
                 break
             assert escape is not None
-            bytes_at += len(source[source_at : escape.end()].encode())
+            size = escape.end() - source_at
+            passed = source[source_at : escape.end()]
+            bytes_at += size if one_byte_each else len(passed.encode())
             text_at += run + 1
             source_at = escape.end()
             escape = next(escapes, None)
