@@ -171,6 +171,13 @@ def test_an_unknown_order_names_those_there_are() -> None:
     assert "updated, started, size, messages, title, id" in done.err
 
 
+def test_what_an_author_without_a_kind_wrote_is_the_users_title(root: Path) -> None:
+    entry: Value = {"message": message("user", "typed"), "author": {}, "id": 0}
+    write(root, "one", "main", join([header(), record(1, "push", entries=[entry])]))
+
+    assert [row["title"] for row in ok("list", "--json").objects] == ["typed"]
+
+
 def test_filters_pick_by_time_model_label_title_size_and_agent(root: Path) -> None:
     ok("new", "labelled", "--label", "team=blue", "--title", "Tide tables")
     model = record(2, "state", key="rig::model", value="acme/Large-2")

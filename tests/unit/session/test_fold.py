@@ -5,6 +5,7 @@ import pytest
 from agentmem_cli import errors
 from agentmem_cli.session import fold as kinds
 from agentmem_cli.session import lines
+from agentmem_cli.session.author import Author
 from agentmem_cli.session.fold import Cut, LogFold
 from agentmem_cli.session.reader import HeldFiles
 from agentmem_cli.session.source import LogSource
@@ -38,6 +39,21 @@ def test_a_whole_log_is_folded() -> None:
     assert (folded.records, folded.last_seq, folded.last_n, folded.last_t) == (4, 3, 3, 4)
     assert folded.end == len(b"\n".join(WHOLE)) + 1
     assert folded.damages == []
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_an_author_without_a_kind_is_the_user_wherever_it_stands(strict: bool) -> None:
+    pushed = HELLO.replace(b'"id":0', b'"author":{"title":"a"},"id":0')
+    noted = (
+        b'{"seq":2,"n":2,"t":3,"by":{},"type":"aside","id":0,'
+        b'"aside":{"kind":"note","after":0,"author":{}}}'
+    )
+
+    folded = fold(HEADER, pushed, noted, strict=strict)
+
+    assert folded.damages == []
+    assert folded.conversation.entries[0].author == Author.user(title="a")
+    assert folded.conversation.asides[0].author == Author.user()
 
 
 def test_the_newest_saved_value_wins_and_null_removes_it() -> None:
