@@ -17,7 +17,6 @@ from agentmem_cli.session.refiling import copied
 from agentmem_cli.session.rewriting import Rewrite
 from agentmem_cli.storage.batch import DirBatch
 from agentmem_cli.storage.layout import RECOVERED
-from agentmem_cli.storage.seen import refuse_busy
 
 if TYPE_CHECKING:
     from agentmem_cli.session.codec import JSON, Object
@@ -69,23 +68,14 @@ def rename_agent(
     if old == MAIN and any(name.startswith(FOLDER) for name in store.files()):
         msg = f"{MAIN!r} is what imports call the main agent, and this session was imported"
         raise ConflictError(msg, hint="Its messages can be had under another name by a fork.")
-    from agentmem_cli.operations.imports.mapmending import is_map, mend_maps
-    from agentmem_cli.session.rewriter import rewrite
+    from agentmem_cli.operations.rewriting import rewrite_session
 
-    # Why before the lock, too: taking it can make its file, whose time tells what is ours.
-    refuse_busy(store, if_idle_ms, now_ms)
     headers = _Finish(old, new)
-
-    def finish(staged: Staged) -> None:
-        mend_maps(staged)
-        headers(staged)
-
-    done = rewrite(
+    done = rewrite_session(
         store,
         TOOL,
         _Mentions(old, new),
-        skip=is_map,
-        finish=finish,
+        finish=headers,
         if_idle_ms=if_idle_ms,
         now_ms=now_ms,
     )

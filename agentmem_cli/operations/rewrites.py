@@ -10,12 +10,12 @@ from agentmem_cli.session.passing import blocks, changed_lines
 from agentmem_cli.session.rawlines import fields_of, stamp_of, strings_changed, torn_at
 from agentmem_cli.session.refiling import FilePass
 from agentmem_cli.session.rewriting import HEAD_BYTES, File, Record, RewrittenLog
-from agentmem_cli.storage.seen import IDLE_MS, refuse_busy
+from agentmem_cli.storage.seen import IDLE_MS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agentmem_cli.session.rewriting import Rewrite, Rewritten
+    from agentmem_cli.session.rewriting import Rewrite
     from agentmem_cli.storage.directory import DirStore
     from agentmem_cli.storage.logfile import OpenLog
     from agentmem_cli.storage.store import LogFile
@@ -73,18 +73,13 @@ def change(store: DirStore, with_: Rewrite, wanted: Wanted) -> Done:
     """
     if wanted.dry_run:
         return preview(store, with_, wanted.progress)
-    from agentmem_cli.operations.imports.mapmending import is_map, mend_maps
-    from agentmem_cli.session.rewriter import rewrite
+    from agentmem_cli.operations.rewriting import rewrite_session
 
-    # Why before the lock, too: taking it can make its file, whose time tells what is ours.
-    refuse_busy(store, wanted.if_idle_ms, wanted.now_ms)
-    done: Rewritten = rewrite(
+    done = rewrite_session(
         store,
         TOOL,
         with_,
         damaged=wanted.damaged,
-        skip=is_map,
-        finish=mend_maps,
         if_idle_ms=wanted.if_idle_ms,
         now_ms=wanted.now_ms,
         progress=wanted.progress,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli import errors
+from agentmem_cli.storage.layout import LOCK
 from agentmem_cli.storage.store import open_file_of, open_log_of
 
 if TYPE_CHECKING:
@@ -91,6 +92,20 @@ def refuse_busy(store: Store, if_idle_ms: int | None, now_ms: int) -> None:
             msg = f"log {log!r}: another program wrote to it {idle_s:.0f} s ago"
             hint = "End that program, or wait; --if-idle and --force say how long is enough."
             raise errors.ConflictError(msg, hint=hint)
+
+
+def refuse_unmarked(store: Store, if_idle_ms: int | None, now_ms: int) -> None:
+    """Do `refuse_busy` before the lock is taken, where there is no lock file yet.
+
+    Taking the lock makes that file, and from then on its time would say that all
+    logs are older than the last change of ours.
+
+    Raises:
+        errors.ConflictError: As `refuse_busy`.
+    """
+    path = getattr(store, "path", None)
+    if path is not None and not (path / LOCK).exists():
+        refuse_busy(store, if_idle_ms, now_ms)
 
 
 def check_seen(store: Store, expect: Mapping[str, Seen]) -> None:
