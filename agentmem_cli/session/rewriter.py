@@ -46,15 +46,7 @@ from agentmem_cli.session.rewriting import (
 from agentmem_cli.session.session import TornTail
 from agentmem_cli.session.staged import Staged
 from agentmem_cli.session.writer import RECOVERED, changing
-from agentmem_cli.storage.seen import (
-    IDLE_MS,
-    Seen,
-    check_same,
-    check_seen,
-    refuse_busy,
-    refuse_unmarked,
-    times,
-)
+from agentmem_cli.storage.seen import IDLE_MS, Seen, check_same, check_seen, refuse_busy, times
 from agentmem_cli.storage.store import batch_of, open_file_of, open_log_of
 
 if TYPE_CHECKING:
@@ -130,7 +122,7 @@ def rewrite(  # noqa: PLR0913 - one a wish, all of them named
             refuse_busy(store, if_idle_ms, at_ms)
             return _once(Staged(store, batch, by, at_ms), with_, wishes)
 
-    refuse_unmarked(store, if_idle_ms, at_ms)
+    refuse_busy(store, if_idle_ms, at_ms, locked=False)
     for _ in range(0 if expect is not None else TRIES - 1):
         with suppress(errors.Stale, errors.Changed):
             return once()

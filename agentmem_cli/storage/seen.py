@@ -76,12 +76,19 @@ def check_same(before: Mapping[str, object], after: Mapping[str, object]) -> Non
             raise errors.Stale(name)
 
 
-def refuse_busy(store: Store, if_idle_ms: int | None, now_ms: int) -> None:
+def refuse_busy(store: Store, if_idle_ms: int | None, now_ms: int, *, locked: bool = True) -> None:
     """See that no other program is writing to *store*.
+
+    Before the lock is taken (not *locked*) this matters where there is no lock
+    file yet: taking it makes that file, whose time would then say that all logs
+    are older than the last change of ours. Elsewhere it waits for the lock.
 
     Raises:
         errors.ConflictError: A log was written by another program within *if_idle_ms*.
     """
+    path = getattr(store, "path", None)
+    if not locked and (path is None or (path / LOCK).exists()):
+        return
     others: Callable[[], list[str]] | None = getattr(store, "written_by_others", None)
     if if_idle_ms is None or others is None:
         return
@@ -92,20 +99,6 @@ def refuse_busy(store: Store, if_idle_ms: int | None, now_ms: int) -> None:
             msg = f"log {log!r}: another program wrote to it {idle_s:.0f} s ago"
             hint = "End that program, or wait; --if-idle and --force say how long is enough."
             raise errors.ConflictError(msg, hint=hint)
-
-
-def refuse_unmarked(store: Store, if_idle_ms: int | None, now_ms: int) -> None:
-    """Do `refuse_busy` before the lock is taken, where there is no lock file yet.
-
-    Taking the lock makes that file, and from then on its time would say that all
-    logs are older than the last change of ours.
-
-    Raises:
-        errors.ConflictError: As `refuse_busy`.
-    """
-    path = getattr(store, "path", None)
-    if path is not None and not (path / LOCK).exists():
-        refuse_busy(store, if_idle_ms, now_ms)
 
 
 def check_seen(store: Store, expect: Mapping[str, Seen]) -> None:

@@ -18,7 +18,7 @@ from agentmem_cli.operations.secrets.single import SingleFile
 from agentmem_cli.operations.secrets.told import Row, Skipped, rows_of, skipped_of
 from agentmem_cli.session.mapping import is_text
 from agentmem_cli.session.rewriting import HEAD_BYTES
-from agentmem_cli.storage.seen import IDLE_MS, refuse_unmarked
+from agentmem_cli.storage.seen import IDLE_MS, refuse_busy
 from agentmem_cli.storage.swapping import Swap
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def _session(
     name = os.path.basename(target.path)  # noqa: PTH119 - text is all that is needed
     if how.redact:
         # Why before the look: it is the long part.
-        refuse_unmarked(store, how.if_idle_ms, how.now_ms)
+        refuse_busy(store, how.if_idle_ms, how.now_ms, locked=False)
     looked = look_at_session(store, looking, advance, name)
     if not how.redact:
         if looked.findings.values:
