@@ -15,6 +15,7 @@ KIND is one of
     leaky    one transcript with secrets planted in it, and the truth beside it
     leaky-sessions
              N sessions with such events, of so many megabytes each
+    edits    one session named "edited", whose core memory was edited so many times (--records)
     imported N sessions as an import leaves them, the log of one so many megabytes long
 
 FOLDER is made whole or not at all, and left as it is when it holds that corpus
@@ -35,6 +36,7 @@ from typing import Final
 
 from benchmarks.claude import make_claude, make_claude_image
 from benchmarks.codex import make_codex, make_codex_image
+from benchmarks.core_corpus import make_edits
 from benchmarks.imported import make_imported
 from benchmarks.leaky import make_leaky, make_leaky_sessions
 from benchmarks.sessions import Session
@@ -54,7 +56,7 @@ TRANSCRIPTS: Final = {
     "codex-image": make_codex_image,
 }
 KINDS: Final = (
-    *("listed", "bare", "long", "imported", "pi", "leaky", "leaky-sessions"),
+    *("listed", "bare", "long", "imported", "pi", "leaky", "leaky-sessions", "edits"),
     *TRANSCRIPTS,
 )
 
@@ -120,6 +122,8 @@ def _make(folder: Path, options: argparse.Namespace) -> Facts:
         return make(folder, options.megabytes << 20 if "image" in options.kind else size, dice)
     if options.kind == "leaky":
         return make_leaky(folder, size, dice)
+    if options.kind == "edits":
+        return make_edits(folder / "root", options.records, dice)
     return _make_sessions(folder, options, size, dice)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final
 
+from benchmarks.core_rows import CORE_ROWS
 from benchmarks.import_rows import IMPORT_ROWS
 from benchmarks.redact_rows import REDACT_ROWS
 from benchmarks.running import Bench, Pair, Row, python, yardstick
@@ -185,4 +186,5 @@ ROWS: Final = (
     ),
     *IMPORT_ROWS,
     *REDACT_ROWS,
+    *CORE_ROWS,
 )
