@@ -84,7 +84,10 @@ def read_patterns(text: str, name: str) -> Given:
         try:
             pattern = re.compile(line)
         except (re.error, OverflowError, RecursionError) as error:
-            raise UsageError(f"{name}, line {number}: not an expression: {error}") from error
+            # Why without its words: they can repeat a part of the expression.
+            at = getattr(error, "pos", None)
+            told = "" if at is None else f" (at character {at + 1} of it)"
+            raise UsageError(f"{name}, line {number}: not an expression{told}") from None
         if any(found.end() == found.start() for found in pattern.finditer(_SAMPLE)):
             raise UsageError(
                 f"{name}, line {number}: matches the empty text",
