@@ -437,7 +437,8 @@ def test_a_file_that_grows_while_it_is_read_is_begun_again(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = token(5)
-    install, times = swapping.Swap.install, []
+    install = swapping.Swap.install
+    times: list[int] = []
 
     def grow(self: swapping.Swap) -> bool:
         if not times:

@@ -115,6 +115,9 @@ PLACES = (
 )  # fmt: skip
 
 
+_TAKEN_OUT: dict[str, Any] = {"from": 1, "to": 2, "removed": [1], "with": []}
+
+
 def plant(root: Path, tokens: dict[str, str]) -> None:
     """A session with a secret in each of PLACES."""
     aside: Object = {
@@ -129,7 +132,7 @@ def plant(root: Path, tokens: dict[str, str]) -> None:
         header(),
         said(1, f"first {tokens['text']}"),
         said(2, f"gone {tokens['past']}"),
-        record(3, "splice", **{"from": 1, "to": 2, "removed": [1], "with": []}),
+        record(3, "splice", **_TAKEN_OUT),
         record(4, "aside", id=0, aside=aside),
         record(5, "state", key=tokens["key"], value=tokens["value"]),
         pushed(6, native, id_=2),
