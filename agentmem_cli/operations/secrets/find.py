@@ -39,11 +39,8 @@ BATCH_BYTES: Final = 256 << 10
 AHEAD_MAX: Final = 6
 """Batches that wait or are looked at; more would only hold memory."""
 
-TOGETHER_BYTES: Final = 8 << 10
-"""Bytes of events that are looked at in one go: a call of the detector costs as much as these."""
-
-BETWEEN: Final = b"\n,\n\n,\n"
-"""What stands between two such events; no rule reaches over it."""
+TOGETHER_BYTES: Final = 64 << 10
+"""Bytes of events that are looked at in one go."""
 
 TEXT_BYTES: Final = 256 << 10
 """Bytes of lines of a text that are looked at together."""
@@ -197,13 +194,9 @@ class Search:
     def _together(
         self, name: str, events: list[_Event], *, is_log: bool
     ) -> Iterator[tuple[bytes, Found]]:
-        """Look at events in one go, since most hold nothing; then at each, if one does."""
-        texts = [each.text or b"" for each in events]
-        if len(texts) > 1 and not self.eye.sees(BETWEEN.join(texts)):
-            return
-        for each, text in zip(events, texts, strict=True):
-            if self.eye.sees(text):
-                yield self._one(name, each, is_log=is_log)
+        """Look at events in one go, since most hold nothing; then at each that may."""
+        for index in self.eye.touched([each.text or b"" for each in events]) if events else ():
+            yield self._one(name, events[index], is_log=is_log)
 
     def _one(self, name: str, each: _Event, *, is_log: bool) -> tuple[bytes, Found]:
         place = Place(name, each.line, _stamp(each.raw) if is_log else None)

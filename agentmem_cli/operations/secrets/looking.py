@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.operations.secrets.encoded import decoded
@@ -13,7 +14,7 @@ from agentmem_cli.operations.secrets.given import LITERAL, PATTERN, VARIABLE, Gi
 from agentmem_cli.operations.secrets.marks import Spot, Streamed
 from agentmem_cli.operations.secrets.masks import MASK, Masks, blanked, filling
 from agentmem_cli.operations.secrets.plain import Characters
-from agentmem_cli.operations.secrets.spans import Span, merged
+from agentmem_cli.operations.secrets.spans import Span, Spans, merged
 from agentmem_cli.operations.secrets.words import is_shaped
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from agentmem_cli.operations.secrets.events import Leaf
     from agentmem_cli.operations.secrets.findings import Fate, Place
     from agentmem_cli.operations.secrets.plain import Plain
-    from agentmem_cli.operations.secrets.spans import Spans
 
     class Scans(Protocol):
         """What finds secrets in bytes: `engine.Detector`."""
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 ROUNDS_MAX: Final = 40
 """Looks at one event with too many findings for one; what is left then is told as unread."""
+
+BETWEEN: Final = b"\n,\n\n,\n"
+"""What stands between events that are looked at in one go; no rule reaches over it."""
 
 PIECE_MIN: Final = 8
 """Characters of what is left of a finding around a mask in it, for it to count."""
@@ -93,16 +96,26 @@ class Eye:
         """Whether there is nothing to look for but literals."""
         return self._scan is None and not self._patterns
 
-    def sees(self, text: bytes) -> bool:
-        """Is there anything in a text of `events.text_of_json`?"""
-        if self._scan is not None:
-            spans = self._scan(blanked(text))
-            if spans:
-                return True
-        if self._patterns:
+    def touched(self, texts: list[bytes]) -> list[int]:
+        """Return which of *texts*, each one event's, may hold something; looked at in one go.
+
+        Why in one go: a call of the detector costs as much as some kilobytes, and
+        behind each the thread waits for its turn.
+        """
+        together = BETWEEN.join(texts)
+        spans = Spans() if self._scan is None else self._scan(blanked(together))
+        if spans.capped:
+            return list(range(len(texts)))
+        starts = [0, *accumulate(len(text) + len(BETWEEN) for text in texts)]
+        found: set[int] = set()
+        for span in spans:
+            first = bisect_right(starts, span.start) - 1
+            found.update(range(first, min(bisect_left(starts, span.end), len(texts))))
+        for index, text in enumerate(texts) if self._patterns else ():
             said = text.decode("utf-8", "replace")
-            return any(pattern.search(said) is not None for pattern in self._patterns)
-        return False
+            if any(pattern.search(said) is not None for pattern in self._patterns):
+                found.add(index)
+        return sorted(found)
 
     def look(self, raw: bytes, place: Place, *, is_record: bool = False) -> Found:
         """Look at one event, at every string of it."""
