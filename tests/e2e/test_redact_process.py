@@ -155,9 +155,9 @@ sys.exit(status)
 REDACT = ("redact", "one", "--yes", "--force", "--no-rules", "--regexes", "-")
 
 
-def stopped(root: Path, step: int, how: str) -> tuple[int, str]:
+def stopped(root: Path, step: int, how: str, words: tuple[str, ...] = REDACT) -> tuple[int, str]:
     done = subprocess.run(
-        [sys.executable, "-c", STEPS, str(step), how, "--root", str(root), *REDACT],
+        [sys.executable, "-c", STEPS, str(step), how, "--root", str(root), *words],
         input=b"(?<=API_TOKEN=)\\w+",
         capture_output=True,
         env={**os.environ, "PYTHONPATH": str(PROJECT)},
@@ -224,3 +224,25 @@ def test_ctrl_c_during_a_run_of_several_processes_leaves_whole_sessions(root: Pa
         logs = [(root / name / "logs" / f"{log}.jsonl").read_bytes() for log in ("main", "aide")]
         assert len({secret.encode() in log for log in logs}) == 1, name
     assert running.returncode in (0, 130)
+
+
+def test_an_agent_whose_rename_is_killed_has_the_old_name_or_the_new(tmp_path: Path) -> None:
+    words = ("rename", "one", "--agent", "aide=helper", "--force")
+    two_logs(tmp_path / "first", "one", "x")
+    _, told = stopped(tmp_path / "first", 0, "SIGKILL", words)
+    names = []
+    for step in range(1, int(told.rpartition("steps=")[2]) + 1):
+        place = tmp_path / f"at{step}"
+        two_logs(place, "one", "x")
+
+        stopped(place, step, "SIGKILL", words)
+        ok("--root", place, "append", "one", "--agent", "main", "--role", "user", stdin=b"next")
+
+        logs = {path.stem for path in (place / "one/logs").iterdir()}
+        assert logs in ({"main", "aide"}, {"main", "helper"}), step
+        other = (logs - {"main"}).pop()
+        first = (place / "one/logs" / f"{other}.jsonl").read_bytes().partition(b"\n")[0]
+        assert f'"log":"{other}"'.encode() in first, step
+        names.append(other)
+
+    assert set(names) == {"aide", "helper"}
