@@ -6,6 +6,7 @@ import ast
 from pathlib import Path
 
 import agentmem_cli
+from agentmem_cli._exports import EXPORTS
 
 SOURCE = Path(agentmem_cli.__file__).read_text("utf-8")
 
@@ -19,8 +20,8 @@ def test_every_public_name_is_listed_once_in_each_place() -> None:
         if node.module != "importlib"
     }
 
-    assert typed == agentmem_cli._EXPORTS
-    assert sorted(agentmem_cli.__all__) == sorted(agentmem_cli._EXPORTS)
+    assert typed == EXPORTS
+    assert sorted(agentmem_cli.__all__) == sorted(EXPORTS)
 
 
 def test_every_public_name_can_be_fetched() -> None:

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, assert_type
 
 from agentmem_cli import (
+    ATTACHMENT_TOKENS,
+    OUTPUT_MARGIN,
+    Anchor,
     Aside,
+    Asked,
     AsyncStore,
     Author,
     Batch,
     Changed,
     ChangeRecord,
+    Cleared,
+    ClearPlan,
+    ClearToolOutputs,
+    Compacted,
+    CompactionPolicy,
+    CompactReason,
     Conversation,
     CoreMemory,
     CoreMemoryConfig,
@@ -21,6 +32,9 @@ from agentmem_cli import (
     Files,
     Format,
     Full,
+    HeuristicTokenCounter,
+    LastMessages,
+    Load,
     LogRecord,
     MemoryBlock,
     MemoryBlockId,
@@ -28,12 +42,16 @@ from agentmem_cli import (
     MemoryStore,
     Message,
     Messages,
+    Overflow,
     Place,
     PluginFiles,
+    Prepared,
     Push,
+    Recent,
     Record,
     RecordPlace,
     Repair,
+    RequestStart,
     Reset,
     Retired,
     Rewrite,
@@ -42,6 +60,7 @@ from agentmem_cli import (
     Saved,
     SavedAgent,
     Session,
+    SessionError,
     SessionMeta,
     SetAside,
     SetHalt,
@@ -49,11 +68,23 @@ from agentmem_cli import (
     Stamp,
     Store,
     Strings,
+    SummaryCut,
+    SummaryPlan,
+    SummaryRequest,
+    SummaryState,
+    Threshold,
+    TokenBudget,
+    TokenCounter,
     TornTail,
+    TrackArgument,
+    TrackedSet,
+    Uncompacted,
     Unreadable,
     Writer,
+    apply_summary,
     as_async,
     as_of,
+    estimate_tokens,
     excerpt,
     history,
     lint,
@@ -62,6 +93,8 @@ from agentmem_cli import (
     load_images,
     main_order,
     map_strings,
+    next_request_tokens,
+    output_room,
     parse,
     pending_calls,
     read_conversation,
@@ -72,8 +105,14 @@ from agentmem_cli import (
     save,
     save_async,
     store_images,
+    summarized_prefix,
+    summary_author,
+    summary_in,
+    summary_state,
     title_of,
+    undo_summary,
     validate,
+    view,
 )
 
 if TYPE_CHECKING:
@@ -247,3 +286,55 @@ def refused(store: Store) -> int | str | None:
     except Changed as error:
         return error.log
     return None
+
+
+def estimates(talk: list[Message], history: Conversation) -> int:
+    counter: TokenCounter = HeuristicTokenCounter.anthropic()
+    plain: TokenCounter = lambda message: len(message.raw)  # noqa: E731 - a plain function counts
+    assert_type(HeuristicTokenCounter(3.0, 1, 2).count(talk[0]), int)
+    assert_type(HeuristicTokenCounter().count_tool({"name": "a"}), int)
+    assert_type(output_room(200_000, None, estimate_tokens(talk)), int | None)
+    rules: list[Recent] = [LastMessages(3), TokenBudget(9, counter), TokenBudget(9, plain)]
+    assert_type(view(talk, rules[0]), Sequence[Message])
+    prepared = Prepared("m", None, [], history)
+    assert_type(prepared.start(), RequestStart)
+    assert_type(prepared.whole_tokens(), int)
+    return next_request_tokens(prepared, Anchor(ATTACHMENT_TOKENS, 3), prepared.start())
+
+
+def compactions(store: Store, history: Conversation) -> SummaryState | None:
+    policy = CompactionPolicy.from_json({"keep_recent": 1_000})
+    reasons: list[CompactReason] = [Asked("x"), Threshold(), Overflow()]
+    assert_type(policy.over_threshold(OUTPUT_MARGIN, None), bool)
+    assert_type(policy.keep(reasons[0], 200_000), int)
+    assert_type(policy.cut_summary(history, reasons[1]), SummaryCut | None)
+    plan = policy.plan_summary(history, Asked())
+    if plan is None:
+        return None
+    assert_type(plan, SummaryPlan)
+    assert_type(plan.request, SummaryRequest)
+    assert_type(policy.summarizer.instruction("x"), str)
+    state = plan.state._replace(summary=policy.summarizer.read_answer("notes"))
+    done = apply_summary(history, plan.keep_from, state, read=plan.read)
+    assert_type(done, Compacted | None)
+    assert_type(Compacted.of(history), list[Compacted])
+    assert_type(summary_in(history.unsaved[0].change), Entry | None)
+    assert_type(summarized_prefix(history), int)
+    assert_type(summary_author(), Author)
+    assert_type(state.track(history.messages, [TrackArgument("read", "path", "f")]), SummaryState)
+    assert_type(state.tracked, tuple[TrackedSet, ...])
+    assert_type(state.message(), str | None)
+    try:
+        assert_type(undo_summary(history, store, "main", Author.rig()), Uncompacted)
+    except Load as error:
+        assert_type(error.error, SessionError)
+    return summary_state(history)
+
+
+def clearings(talk: list[Message], history: Conversation) -> int:
+    rule = ClearToolOutputs(keep_tokens=1, keep_under=0)
+    assert_type(rule.clear(talk), Cleared)
+    plan: ClearPlan = rule.plan(history)
+    assert_type(next(plan.results(history)), Object)
+    assert_type(plan.through, int | None)
+    return plan.apply(history, "notes", Author.user()).tokens

@@ -117,7 +117,7 @@ def test_memory_is_collected_while_a_command_runs_and_after() -> None:
 
 
 def test_the_public_names_are_fetched_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agentmem_cli, "_EXPORTS", {"Busy": "agentmem_cli.errors"})
+    monkeypatch.setattr("agentmem_cli._exports.EXPORTS", {"Busy": "agentmem_cli.errors"})
 
     fetched = agentmem_cli.__getattr__("Busy")
 
