@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+import re
+from typing import TYPE_CHECKING, Final, Protocol
 
-from agentmem_cli.session.codec import elements, loads_object, loads_text, members
+from agentmem_cli.session.codec import elements, loads_fast, loads_object, loads_text, members
 from agentmem_cli.session.images import put_back
 
 if TYPE_CHECKING:
@@ -67,12 +68,45 @@ class LogSource:
 
     def _entries(self, offset: int, length: int) -> list[tuple[bytes, Object]]:
         raw = self.log.read_at(offset, length)
+        plain = _plain_push(raw)
+        if plain is not None:
+            return [plain]
         try:
             text = raw.decode("utf-8")
         except UnicodeDecodeError:
             text = raw.decode("utf-8", "replace")
         start = _array_start(text)
         return [_split(text[begin:end]) for begin, end in elements(text, start)]
+
+
+_PUSH: Final = re.compile(
+    rb'\{"seq":[0-9]+,"n":[0-9]+,"t":[0-9]+,"type":"push","entries":\[\{"message":'
+)
+_PUSH_END: Final = re.compile(rb',"id":(0|[1-9][0-9]{0,19})\}\]\}\Z')
+
+
+def _plain_push(raw: bytes) -> tuple[bytes, Object] | None:
+    """Return the one entry of a push as it is written here; None: it may be another record.
+
+    Almost every record of a log is one. What stands between its beginning and
+    its end is a whole value, so it can be nothing but the message.
+    """
+    begin = _PUSH.match(raw)
+    end = _PUSH_END.search(raw, max(0, len(raw) - _END_BYTES))
+    if begin is None or end is None:
+        return None
+    message = raw[begin.end() : end.start()]
+    if message[:1] != b"{" or message[-1:] != b"}":
+        return None
+    try:
+        loads_fast(message)
+    except ValueError:
+        return None
+    return message, {"id": int(end[1])}
+
+
+_END_BYTES: Final = 32
+"""Bytes that a push of one entry ends with: its id, and three brackets."""
 
 
 def _array_start(text: str) -> int:

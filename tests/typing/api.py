@@ -114,6 +114,7 @@ from agentmem_cli import (
     validate,
     view,
 )
+from agentmem_cli.session.codec import Object
 
 if TYPE_CHECKING:
     from pathlib import Path
