@@ -47,7 +47,7 @@ class Line(NamedTuple):
     def bound_s(self) -> float:
         """The most that the command's median may be, in seconds."""
         assert self.yardstick is not None
-        bound = self.row.factor * self.yardstick.wall_s
+        bound = self.row.factor * self.yardstick.wall_s + self.row.extra_s
         return bound + (self.startup.wall_s if self.startup is not None else 0.0)
 
 
@@ -136,7 +136,8 @@ def _table(lines: list[Line]) -> list[str]:
 
 def _cells(line: Line, lines: list[Line]) -> tuple[str, ...]:
     row = line.row
-    rule = f"{row.factor:g} x" + (" + start-up" if row.with_startup else "")
+    rule = f"{row.factor:.3g} x" + (" + start-up" if row.with_startup else "")
+    rule += f" + {row.extra_s:g} s" if row.extra_s else ""
     if line.yardstick is None:
         told = line.failure.replace("|", "/").replace("\n", " ")
         return (

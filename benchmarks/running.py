@@ -28,6 +28,8 @@ class Row(NamedTuple):
     make: Callable[[Bench], Pair]
     with_startup: bool = True
     """Whether the start-up of ``import typer`` is added to the bound."""
+    extra_s: float = 0.0
+    """Seconds that are added to the bound besides."""
     peak_mb_max: int | None = None
     """Megabytes (millions of bytes) that the command may hold at its peak."""
     flat_against: str | None = None

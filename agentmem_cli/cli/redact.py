@@ -98,7 +98,7 @@ def redact(
     receipt: ReceiptOption = None,
     if_idle: IdleOption = "60s",
     force: ForceOption = False,
-    jobs: JobsOption = 1,
+    jobs: JobsOption = None,
     project: ProjectOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
@@ -175,7 +175,7 @@ class _Run:
         passed: list[Passed],
         spec: Spec,
         how: How,
-        jobs: int,
+        jobs: int | None,
         json: bool,
     ) -> None:
         self._settings = settings
@@ -197,7 +197,7 @@ class _Run:
         told = Scanned(self._settings, self._targets, self._passed, form, begun_s=time.monotonic())
         with progress("look", self._total(1), self._settings) as advance:
             for outcome in run_all(
-                self._targets, self._how, self._spec, jobs=self._jobs, advance=advance
+                self._targets, self._how, self._spec, jobs=self._jobs or 1, advance=advance
             ):
                 told.take(outcome)
         status = told.finish()
@@ -235,7 +235,7 @@ class _Run:
         how = self._how._replace(redact=True)
         with progress("redact", self._total(3), self._settings) as advance:
             for outcome in run_all(
-                self._targets, how, self._spec, jobs=self._jobs, advance=advance
+                self._targets, how, self._spec, jobs=self._jobs or 1, advance=advance
             ):
                 told.take(outcome)
         return told.finish(kept, allow_unread=allow_unread)

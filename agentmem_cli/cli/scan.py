@@ -79,7 +79,7 @@ def scan(
     allow: AllowOption = None,
     allow_add: AllowAddOption = None,
     no_fingerprint: NoFingerprintOption = False,
-    jobs: JobsOption = 1,
+    jobs: JobsOption = None,
     project: ProjectOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
@@ -130,7 +130,7 @@ def _scan(
     passed: list[Passed],
     spec: Spec,
     form: str,
-    jobs: int,
+    jobs: int | None,
 ) -> int | None:
     from agentmem_cli.cli.render import progress
     from agentmem_cli.cli.scanned import Scanned
@@ -141,13 +141,13 @@ def _scan(
     told = Scanned(settings, targets, passed, form, begun_s=time.monotonic())
     total = size_of(targets) if settings.talks else None
     with progress("scan", total, settings) as advance:
-        for outcome in run_all(targets, how, spec, jobs=jobs, advance=advance):
+        for outcome in run_all(targets, how, spec, jobs=jobs or 1, advance=advance):
             told.take(outcome)
     return told.finish()
 
 
 def _add(
-    settings: Settings, targets: list[Target], spec: Spec, path: Path, jobs: int
+    settings: Settings, targets: list[Target], spec: Spec, path: Path, jobs: int | None
 ) -> int | None:
     """Put the digests of everything that is found on a list."""
     from agentmem_cli.cli.output import talk
@@ -162,7 +162,7 @@ def _add(
     digests: set[str] = set()
     status = None
     with progress("scan", size_of(targets) if settings.talks else None, settings) as advance:
-        for outcome in run_all(targets, how, spec, jobs=jobs, advance=advance):
+        for outcome in run_all(targets, how, spec, jobs=jobs or 1, advance=advance):
             digests |= outcome.digests
             if outcome.error is not None:
                 raise_only(outcome, targets)

@@ -39,7 +39,14 @@ FilesOption = Annotated[
     typer.Option("--files", help="The words are files outside any session, or folders of them."),
 ]
 JobsOption = Annotated[
-    int, typer.Option("--jobs", "-j", metavar="N", min=1, help="Work in N processes at once.")
+    int | None,
+    typer.Option(
+        "--jobs",
+        "-j",
+        metavar="N",
+        min=1,
+        help="Work in N processes with a thread each; if not given, in one with a thread a core.",
+    ),
 ]
 PiiOption = Annotated[
     str | None,
@@ -148,14 +155,14 @@ class Wishes(NamedTuple):
         return cls(**named)  # type: ignore[arg-type]
 
 
-def spec_of(settings: Settings, wishes: Wishes, *, looks_only: bool, jobs: int) -> Spec:
+def spec_of(settings: Settings, wishes: Wishes, *, looks_only: bool, jobs: int | None) -> Spec:
     """Read what is looked for.
 
     Args:
         settings: Where the key and the compiled rules are.
         wishes: The options.
         looks_only: Nothing is masked, so a key that cannot be had is no failure.
-        jobs: Processes at once.
+        jobs: Processes at once; None: one, with a thread a core.
 
     Raises:
         UsageError: An option, or a file that it names, cannot be read.
@@ -181,7 +188,7 @@ def spec_of(settings: Settings, wishes: Wishes, *, looks_only: bool, jobs: int) 
         aggressive=wishes.aggressive,
         only=frozenset(_listed(wishes.only, "--only")),
         skip=frozenset(_listed(wishes.skip, "--skip")),
-        threads=max(2, os.cpu_count() or 1, jobs),
+        threads=max(2, os.cpu_count() or 1) if jobs is None else 1,
     )
 
 

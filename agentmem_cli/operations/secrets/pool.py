@@ -30,7 +30,7 @@ def run_all(
         targets: Sessions or files.
         how: What is done with them.
         spec: What is looked for.
-        jobs: Processes at once.
+        jobs: Processes at once; each has as many threads as *spec* says.
         advance: Told the bytes that passed.
 
     Raises:
@@ -113,8 +113,7 @@ def _in_processes(
         if find_spec("kingfisher_sdk") is None:
             raise EngineMissing
     spawn = get_context("spawn")
-    share = spec._replace(threads=max(1, spec.threads // jobs))
-    pool = ProcessPoolExecutor(jobs, mp_context=spawn, initializer=_begin, initargs=(share,))
+    pool = ProcessPoolExecutor(jobs, mp_context=spawn, initializer=_begin, initargs=(spec,))
     try:
         for outcome in pool.map(_one, targets, [how] * len(targets)):
             if advance is not None:
