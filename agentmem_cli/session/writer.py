@@ -217,6 +217,8 @@ def append_records(
     with changes_of(store, log) as batch:
         fold, end, tail = fold_end(store, log)
         records = stored_records(make(fold), batch)
+        if len(records) > 1 and hasattr(batch, "whole"):
+            batch.whole = True  # a torn write would leave some of them
         first = max(last_n(store), end.n) + 1
         encoder = Encoder(end, first, parent)
         for record in records:

@@ -56,6 +56,8 @@ class DirBatch:
         self._made: list[tuple[str, ...]] = []
         self.clears = False
         """Whether what other programs left half written goes too, before anything changes."""
+        self.whole = False
+        """Whether no part of an append may be left by a crash: its records belong together."""
 
     # -- what spools use ---------------------------------------------------
 
@@ -273,7 +275,7 @@ class DirBatch:
             return True
         data = target.spool.small
         cut = target.keep != target.old
-        if target.kind == "append" and (data is None or (cut and data)):
+        if target.kind == "append" and (data is None or ((cut or self.whole) and data)):
             return False
         with self._root.walk(folders) as folder:
             if target.kind == "remove":

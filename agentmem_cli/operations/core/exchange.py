@@ -10,6 +10,7 @@ Source: DESIGN.md, "Core memory on a session".
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import BadBlockType, ConflictError, UsageError
@@ -83,10 +84,20 @@ def decode(data: bytes, where: str) -> str:
         UsageError: It is something else; the byte is told.
     """
     try:
-        return data.decode("utf-8", "surrogatepass")
+        text = data.decode("utf-8", "surrogatepass")
+        at = -1
     except UnicodeDecodeError as error:
-        msg = f"{where}: byte {error.start} is not UTF-8"
-        raise UsageError(msg) from None
+        text, at = "", error.start
+    # Why: a log would make one character of the two halves, of other bytes.
+    pair = _PAIR.search(text)
+    if pair is not None:
+        at = len(encode(text[: pair.start()]))
+    if at >= 0:
+        raise UsageError(f"{where}: byte {at} is not UTF-8")
+    return text
+
+
+_PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
 def read_text(data: bytes, where: str) -> Given:
