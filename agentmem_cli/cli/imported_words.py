@@ -60,6 +60,8 @@ def _compared(report: Report) -> list[str]:
         told.append(f"{count(report.restored)} restored")
     if report.known or report.restored:
         told.append(f"{count(report.new)} new")
+    if report.edited:
+        told.append(f"{count(report.edited)} gone on with or completed")
     return told
 
 

@@ -49,6 +49,9 @@ class Said(NamedTuple):
     attached: tuple[tuple[Object, Path], ...] = ()
     """Parts of the message whose data is to be a blob of the file's bytes. A file that
     cannot be read leaves its part as it is. Links are not followed in the last step only."""
+    awaited: tuple[str, ...] = ()
+    """Files beside the source, as it calls them, that the message refers to and that are not
+    to be had. Once `Stream.finds` finds one, the same line gives the message with it."""
 
 
 class Noted(NamedTuple):
@@ -176,7 +179,8 @@ class Stream(Protocol):
 
         A stream may also have ``begins``, an int or None: when its first item
         was made, ms since 1970 UTC. It is then not opened before the others
-        have come that far.
+        have come that far. And where its items can have ``awaited``, a method
+        ``finds(told: str) -> bool``: whether such a file is to be had now.
         """
         ...
 

@@ -159,6 +159,11 @@ class ClaudeStream:
             return "uuid" in value or "sessionId" in value
         return _LOOSE.get(kind, "sessionId") in value
 
+    def finds(self, told: str) -> bool:
+        """Whether the output that the transcript calls *told* is to be had."""
+        outputs = self._own.outputs
+        return outputs is not None and outputs.find(told)[0] is not None
+
     def items(self, lines: Iterable[Line], tally: Tally) -> Iterator[Item]:
         """Yield what the records are, as `Stream.items` says."""
         return Reading(tally, self._own).items(lines)

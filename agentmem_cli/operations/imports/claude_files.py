@@ -261,8 +261,8 @@ class Outputs:
             outside = False
             path = _plain_file(folder, inside)
             if path is not None:
-                large = path.stat().st_size > ATTACHED_BYTES_MAX
-                return (None, "large") if large else (path, "")
+                why = _unfit(path)
+                return (None, why) if why else (path, "")
         return None, "outside" if outside else "missing"
 
 
@@ -277,6 +277,15 @@ def _plain_file(folder: Path, parts: Sequence[str]) -> Path | None:
         except (OSError, ValueError):
             return None
     return path if path.is_file() else None
+
+
+def _unfit(path: Path) -> str:
+    """Return why a file's bytes are not to be had; empty: they are."""
+    try:
+        with path.open("rb"):
+            return "large" if path.stat().st_size > ATTACHED_BYTES_MAX else ""
+    except OSError:
+        return "unreadable"
 
 
 def _is_name(name: str) -> bool:

@@ -21,7 +21,7 @@ from agentmem_cli.operations.imports.claude_messages import (
     text_of,
     written_by,
 )
-from agentmem_cli.operations.imports.claude_outputs import long_output
+from agentmem_cli.operations.imports.claude_outputs import Beside, long_output
 from agentmem_cli.operations.imports.claude_replies import Reply, block_key
 from agentmem_cli.operations.imports.claude_titles import Titles
 from agentmem_cli.operations.imports.claude_tree import PROMPT, Tree
@@ -31,7 +31,6 @@ from agentmem_cli.session.keys import MODEL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
     from agentmem_cli.operations.imports.adapter import Item, Line, Tally
     from agentmem_cli.operations.imports.claude_files import Outputs
@@ -213,17 +212,16 @@ class Reading:
         spoken: Object = {"role": "user", "content": parts}
         if isinstance(message, dict) and not message.keys() <= _MESSAGE:
             spoken.update(rest(message, _MESSAGE))
-        attached: tuple[tuple[Object, Path], ...] = ()
+        beside = Beside()
         if is_result:
-            attached = self._results(line, time, agent, parts)
+            beside = self._results(line, time, agent, parts)
         self._tally.types["user"] += 1
         self._count += 1
         raw = _text(value, "uuid")
-        self._put(Said(line.number, time, spoken, author, raw, agent, attached=attached))
+        said = Said(line.number, time, spoken, author, raw, agent)
+        self._put(said._replace(attached=beside.attached, awaited=beside.awaited))
 
-    def _results(
-        self, line: Line, time: int | None, agent: str, parts: list[JSON]
-    ) -> tuple[tuple[Object, Path], ...]:
+    def _results(self, line: Line, time: int | None, agent: str, parts: list[JSON]) -> Beside:
         """Take what the mirror of results tells: the agent that ran, an output in a file."""
         results = [
             part for part in parts if isinstance(part, dict) and part.get("type") == "toolresult"
@@ -231,18 +229,16 @@ class Reading:
         mirror = line.value.get("toolUseResult")
         if isinstance(mirror, dict) and isinstance(ran := mirror.get("agentId"), str):
             self._spawned(line, time, agent, ran, results[0].get("call"))
-        attached = []
+        beside = Beside()
         for part in results:
             only = mirror if len(results) == 1 and isinstance(mirror, dict) else {}
             found = long_output(part, only, self._own.outputs)
             if found is None:
                 continue
-            document, path, why = found
-            if path is None:
-                self._tally.flaw(line.number, line.byte, why, lost=False)
-            else:
-                attached.append((document, path))
-        return tuple(attached)
+            if found.path is None:
+                self._tally.flaw(line.number, line.byte, found.why, lost=False)
+            beside = beside.with_one(found)
+        return beside
 
     def _calls_of(self, agent: str) -> Calls:
         calls = self._calls.get(agent)

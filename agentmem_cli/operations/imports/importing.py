@@ -181,15 +181,31 @@ def _as_before(
     maps = find_maps(store)
     if headers is not None:
         # Why: that the sources are as they were says nothing of the session.
-        return (headers if seems_whole(store, maps) else None), read
+        return (headers if _needs_nothing(transcript, store, maps) else None), read
     if not maps:
         refuse_without_map(store, transcript.streams[0].path)
         _check_messages(transcript)
         return None, True
     with _opened(transcript, maps) as sources:
-        if _nothing_new(sources, maps, options) and seems_whole(store, maps):
+        if _nothing_new(sources, maps, options) and _needs_nothing(transcript, store, maps):
             return [source.told for source in sources], True
     return None, True
+
+
+def _needs_nothing(transcript: Transcript, store: DirStore, maps: Sequence[OldMap]) -> bool:
+    """Whether a session needs nothing of sources that are as they were.
+
+    That is where it is whole, and no file that it refers to and lacks has come since.
+    """
+    if not seems_whole(store, maps):
+        return False
+    for stream in transcript.streams:
+        finds = getattr(stream, "finds", None)
+        old = None if finds is None else map_of(stream.name, stream.agent, maps)
+        awaited = [] if old is None else [known.awaited for known in old.awaiting()]
+        if finds is not None and any(finds(told) for each in awaited for told in each):
+            return False
+    return True
 
 
 def _goes_on(transcript: Transcript, folder: Path) -> bool:

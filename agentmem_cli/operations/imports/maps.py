@@ -7,7 +7,8 @@ the source's order::
 
 ``log`` stands there where it is not the main agent's, ``id`` for a message,
 ``aside`` for an aside, ``key`` for a saved value; ``blobs`` names the blobs
-that a message refers to. ``time`` tells where the source did not say when:
+that a message refers to, ``awaited`` the files beside the source that it
+refers to and that were not to be had. ``time`` tells where the source did not say when:
 ``before`` (the time of the one before it was taken), ``after`` (of the next)
 or ``file`` (the file's own). ``fp`` is a keyed fingerprint of content and
 source time: a source whose bytes were rewritten is known again by the
@@ -112,6 +113,8 @@ class Known(NamedTuple):
     """What it is, as `standing.LogIndex` says it."""
     blobs: tuple[str, ...]
     """The blobs that a message refers to."""
+    awaited: tuple[str, ...] = ()
+    """`adapter.Said.awaited` of it."""
 
 
 class OldMap:
@@ -155,6 +158,11 @@ class OldMap:
         lines = (line for line in self._lines[1:] if b',"blobs":[' in line)
         return {name for line in lines for name in _known(line).blobs}
 
+    def awaiting(self) -> Iterator[Known]:
+        """Yield the messages that refer to files which were not to be had."""
+        # Why by text: as in `counts`.
+        yield from (_known(line) for line in self._lines[1:] if b',"awaited":[' in line)
+
     def known(self) -> Iterator[Known]:
         """Yield what was imported, in the source's order.
 
@@ -182,7 +190,7 @@ def _known(line: bytes) -> Known:
         msg = "no object"
         raise TypeError(msg)
     entry = value.get("id")
-    blobs = value.get("blobs", [])
+    blobs, awaited = value.get("blobs", []), value.get("awaited", [])
     if isinstance(entry, int):
         code = entry_code(entry)
     elif "key" in value:
@@ -199,6 +207,7 @@ def _known(line: bytes) -> Known:
         _number(value["n"]),
         code,
         tuple(map(_string, blobs)) if isinstance(blobs, list) else (),
+        tuple(map(_string, awaited)) if isinstance(awaited, list) else (),
     )
 
 
@@ -334,6 +343,12 @@ class Placed(NamedTuple):
     """The entry's or aside's id; for a saved value it has no meaning."""
 
 
+def _states(item: Said) -> bytes:
+    """Return the fields of a message that a later import may change."""
+    own = b',"open":true' if item.open else b""
+    return own + b',"awaited":' + dumps(list(item.awaited)) if item.awaited else own
+
+
 def map_line(
     item: Item, placed: Placed, print_: str, told: str, blobs: Sequence[str] = ()
 ) -> bytes:
@@ -347,9 +362,7 @@ def map_line(
         blobs: The names of the blobs that it refers to.
     """
     if isinstance(item, Said):
-        own = b'"id":%d' % placed.id
-        if item.open:
-            own += b',"open":true'
+        own = b'"id":%d' % placed.id + _states(item)
     elif isinstance(item, Kept):
         own = b'"key":' + dumps(item.key)
     else:

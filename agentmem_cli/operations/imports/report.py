@@ -42,7 +42,8 @@ class Report:
     new: int
     """Messages, asides and values that this import added."""
     edited: int
-    """Messages that the source has gone on with since, and that were changed by this import."""
+    """Messages that the source has gone on with since, or of which a file beside it has come,
+    and that were changed by this import."""
     known: int
     """Messages, asides and values that were there before."""
     blobs: int

@@ -126,7 +126,11 @@ class SourceIn:
 
     def trusts(self, known: Known, item: Item) -> bool:
         """Whether *item* is, unseen, what was imported as *known*: its bytes are the same."""
-        return self.same_prefix and not known.open and known.line == item.line
+        return (
+            self.same_prefix
+            and not (known.open or has_come(known, item))
+            and known.line == item.line
+        )
 
     def count(self, item: Item) -> None:
         """Count an item by what it becomes."""
@@ -290,6 +294,14 @@ def merged(
 
 ATTACHED_BYTES_MAX: Final = 256 << 20
 """Bytes of a file beside a transcript that become a blob; they are held in memory at once."""
+
+
+def has_come(known: Known, item: Item) -> bool:
+    """Whether a file that the message *known* refers to was not to be had then, and is now."""
+    if not known.awaited or not isinstance(item, Said):
+        return False
+    # Why: what came then and is gone since would be lost by taking the message anew.
+    return set(item.awaited) < set(known.awaited)
 
 
 def read_beside(path: Path) -> bytes:

@@ -20,7 +20,7 @@ from agentmem_cli.operations.imports.maps import Placed, fingerprint
 from agentmem_cli.operations.imports.nowhere import Behind
 from agentmem_cli.operations.imports.picked import Facts
 from agentmem_cli.operations.imports.report import Counts
-from agentmem_cli.operations.imports.sources import merged, read_beside
+from agentmem_cli.operations.imports.sources import has_come, merged, read_beside
 from agentmem_cli.session.codec import dumps
 from agentmem_cli.session.images import (
     BLOB_FOLDER,
@@ -218,7 +218,7 @@ class Importing:
             self.counts.known += 1
             self._ended_early = True
         else:
-            placed = self._edit(source, known, t, body)
+            placed = self._edit(source, known, timed, body)
             source.note(item, placed, print_, told, self._blobs_of(item, body))
 
     def _restore(
@@ -286,22 +286,37 @@ class Importing:
             return value if n is None else {**value, "n": n}
         return value
 
-    def _edit(self, source: SourceIn, known: Known, t: int, body: bytes) -> Placed:
-        """Change the message that the source has gone on with.
+    def _edit(self, source: SourceIn, known: Known, timed: Timed, body: bytes) -> Placed:
+        """Change the message that the source has gone on with, or of which a file has come.
 
         Raises:
             ConflictError: It has not gone on with it but differs.
         """
+        item, t, _ = timed
         out = self.out.logs.get(known.log)
-        if not known.open or known.id is None or out is None or out.fold is None:
+        came = has_come(known, item)
+        if not (known.open or came) or known.id is None or out is None or out.fold is None:
             raise _parted(source)
-        placed = self.out.edit(out, t, known.id, body)
+        placed = None
+        if known.open or self._is_as_imported(source, known, item, out):
+            placed = self.out.edit(out, t, known.id, body)
         if placed is None:
             # Why: a message that was compacted away since stays away; the source is kept.
             self.counts.known += 1
             return Placed(known.log, known.n, known.id)
         self.counts.edited += 1
         return placed
+
+    @staticmethod
+    def _is_as_imported(source: SourceIn, known: Known, item: Item, out: LogOut) -> bool:
+        """Whether the message stands as it was imported, and nobody has changed it since."""
+        assert out.fold is not None
+        conversation = out.fold.conversation
+        index = None if known.id is None else conversation.index_of(known.id)
+        if index is None:
+            return False
+        stands = conversation.entries[index].stored.raw
+        return source.is_print(known, "said", item.time or 0, stands)
 
     def _store_image(self, part: Object) -> None:
         data = part.get("data")
@@ -317,6 +332,7 @@ class Importing:
         try:
             content = read_beside(path)
         except OSError:
+            part["lost"] = "unreadable"
             return
         self._store_blob(part, content)
 
