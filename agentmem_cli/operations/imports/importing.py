@@ -17,7 +17,6 @@ from agentmem_cli.errors import (
 from agentmem_cli.operations.imports.adapter import Said, Tally
 from agentmem_cli.operations.imports.foreign import ForeignFile, brief, read_lines
 from agentmem_cli.operations.imports.naming import session_name
-from agentmem_cli.operations.imports.nowhere import Nowhere
 from agentmem_cli.operations.imports.places import place_in
 from agentmem_cli.operations.imports.recognised import WITHOUT_IDS, exported_from, moved_from
 from agentmem_cli.operations.imports.report import plural
@@ -34,8 +33,6 @@ from agentmem_cli.operations.imports.targets import (
     rewritten_log,
 )
 from agentmem_cli.operations.imports.unchanged import unchanged
-from agentmem_cli.operations.imports.writing import Importing, Target, Wishes
-from agentmem_cli.session.heads import read_head
 from agentmem_cli.storage.directory import DirStore
 from agentmem_cli.storage.store import batch_of
 
@@ -262,6 +259,7 @@ def _note_sizes(store: DirStore, *, written: bool) -> None:
         written: Whether the import wrote the meta; else it may be an old one.
     """
     from agentmem_cli.operations.metas import is_current, refresh
+    from agentmem_cli.session.heads import read_head
 
     try:
         with store.lock():
@@ -326,6 +324,9 @@ def _nothing_new(sources: Sequence[SourceIn], maps: Sequence[OldMap], options: O
 def _import(
     transcript: Transcript, store: DirStore, path: Path, options: Options, *, older: bool = False
 ) -> Report:
+    from agentmem_cli.operations.imports.nowhere import Nowhere
+    from agentmem_cli.operations.imports.writing import Importing, Target, Wishes
+
     with ExitStack() as stack:
         if options.dry_run:
             batch: Batch = Nowhere(store)

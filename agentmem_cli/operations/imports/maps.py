@@ -18,7 +18,8 @@ sequence of them.
 from __future__ import annotations
 
 import hashlib
-import secrets
+import os
+from io import BytesIO
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import DamageError
@@ -127,9 +128,12 @@ class OldMap:
             DamageError: It is no map of this version.
         """
         self.name = name
-        self._lines = data.split(b"\n")
+        self._data = data
+        end = data.find(b"\n")
+        head = data if end < 0 else data[:end]
+        self._begin = len(head) + 1
         try:
-            self.header = _header(self._lines[0])
+            self.header = _header(head)
         except (ValueError, KeyError, TypeError) as error:
             msg = f"files/{name}{MAP_END}: not a map of this version ({error})"
             raise DamageError(msg, hint=_HINT) from None
@@ -138,7 +142,7 @@ class OldMap:
     def is_whole(self) -> bool:
         """Whether its lines are, byte for byte, those that its header was written for."""
         digest = body_digest()
-        digest.update(b"\n".join(self._lines[1:]))
+        digest.update(memoryview(self._data)[self._begin :])
         return digest.hexdigest() == self.header.body
 
     def counts(self) -> tuple[int, int, int]:
@@ -147,21 +151,30 @@ class OldMap:
         fields = (b'","id":', b'","aside":', b'","key":')
         if self.header.made is not None:
             return self.header.made
-        messages, asides, values = (
-            sum(each in line for line in self._lines[1:]) for each in fields
-        )
+        messages, asides, values = (sum(each in line for line in self._lines()) for each in fields)
         return messages, asides, values
 
     def blobs(self) -> set[str]:
         """Return the names of all blobs that its things refer to."""
-        # Why by text: as in `counts`.
-        lines = (line for line in self._lines[1:] if b',"blobs":[' in line)
-        return {name for line in lines for name in _known(line).blobs}
+        return {name for known in self._having(b',"blobs":[') for name in known.blobs}
 
     def awaiting(self) -> Iterator[Known]:
         """Yield the messages that refer to files which were not to be had."""
-        # Why by text: as in `counts`.
-        yield from (_known(line) for line in self._lines[1:] if b',"awaited":[' in line)
+        return self._having(b',"awaited":[')
+
+    def _having(self, field: bytes) -> Iterator[Known]:
+        # Why by text: as in `counts`. Most maps have no such line, so all are looked at first.
+        if field in self._data:
+            yield from (_known(line) for line in self._lines() if field in line)
+
+    def _lines(self) -> Iterator[bytes]:
+        """Yield its whole lines behind the header, without their ends."""
+        # Why not split: most of the times a map is read, nothing but its digest is asked for.
+        lines = BytesIO(self._data)
+        lines.seek(self._begin)
+        for line in lines:
+            if line.endswith(b"\n"):
+                yield line[:-1]
 
     def known(self) -> Iterator[Known]:
         """Yield what was imported, in the source's order.
@@ -170,13 +183,13 @@ class OldMap:
             DamageError: A line is damaged.
         """
         count = 0
-        for count, line in enumerate(self._lines[1:-1], 1):
+        for count, line in enumerate(self._lines(), 1):
             try:
                 yield _known(line)
             except (ValueError, KeyError, TypeError):
                 msg = f"files/{self.name}{MAP_END}, line {count + 1}: damaged"
                 raise DamageError(msg, hint=_HINT) from None
-        if count != self.header.items or self._lines[-1]:
+        if count != self.header.items or not self._data.endswith(b"\n"):
             msg = f"files/{self.name}{MAP_END}: {count} lines, not {self.header.items}"
             raise DamageError(msg, hint=_HINT)
 
@@ -297,7 +310,7 @@ def body_digest() -> hashlib.blake2b:
 
 def new_key() -> str:
     """Return a fresh key, hex."""
-    return secrets.token_hex(_KEY_BYTES)
+    return os.urandom(_KEY_BYTES).hex()
 
 
 def fingerprint(key: bytes, item: Item, body: bytes) -> str:

@@ -6,7 +6,6 @@ import errno
 import heapq
 import os
 import stat
-import tempfile
 from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -75,7 +74,9 @@ class SourceIn:
         self.bytes_read = 0
         self._known = iter(()) if old is None else old.known()
         self._hasher = new_digest(self.key)
-        self._body = tempfile.SpooledTemporaryFile(_SPOOL_BYTES)  # noqa: SIM115 - see close
+        from tempfile import SpooledTemporaryFile
+
+        self._body = SpooledTemporaryFile(_SPOOL_BYTES)  # noqa: SIM115 - see close
         self._body_digest = body_digest()
         self._items = 0
         self._made: Counter[type] = Counter()

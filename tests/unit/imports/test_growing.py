@@ -277,11 +277,15 @@ def test_a_rewritten_session_is_passed_by_where_the_source_was_imported_again(
     assert (report.path, report.new) == (second.path, 2)
 
 
-def test_a_session_that_was_rewritten_refuses_its_source(source: Path, root: Path) -> None:
+@pytest.mark.parametrize("key", [b"rewrites", b"re\\u0077rites", b" " * 5_000 + b"rewrites"])
+def test_a_session_that_was_rewritten_refuses_its_source(
+    source: Path, root: Path, key: bytes
+) -> None:
     first = take(source, root)
     log = first.path / "logs" / "main.jsonl"
     head, _, rest = log.read_bytes().partition(b"\n")
-    log.write_bytes(head[:-1] + b',"rewrites":[{"t":5}]}\n' + rest)
+    blanks, _, word = key.rpartition(b" ")
+    log.write_bytes(head[:-1] + b"," + blanks + b'"' + word + b'":[{"t":5}]}\n' + rest)
     before = tree_of(root)
 
     with pytest.raises(ConflictError, match="rewritten") as failure:
