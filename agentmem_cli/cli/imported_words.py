@@ -11,6 +11,7 @@ from agentmem_cli.cli.text import cut, one_line, width
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from agentmem_cli.cli.output import Output
     from agentmem_cli.cli.settings import Settings
@@ -111,14 +112,16 @@ def details(report: Report) -> None:
         warn(f"{report.session}: {things} that it had lost, {put} in again from the source")
     for flaw in report.unusable[:TOLD]:
         where = f"line {flaw.line}" + ("" if flaw.byte is None else f", byte {flaw.byte}")
-        warn(f"{report.source}: {where}: {flaw.why}")
+        warn(f"{flaw.file or report.source}: {where}: {flaw.why}")
     more = report.lost + report.mended - min(len(report.unusable), TOLD)
     if more > 0:
         warn(f"{report.source}: {count(more, 'more line')} like these")
-    if report.torn is not None:
-        line, byte, length = report.torn
+    for path, (line, byte, length) in report.torn_ends[:TOLD]:
         at = "" if byte is None else f", byte {byte}"
-        warn(f"{report.source}: cut off in line {line}{at} ({length} bytes not used yet)")
+        warn(f"{path}: cut off in line {line}{at} ({length} bytes not used yet)")
+    if len(report.torn_ends) > TOLD:
+        more_files = count(len(report.torn_ends) - TOLD, "more file")
+        warn(f"{report.source}: {more_files} of it cut off at the end")
 
 
 def flawed(reports: Sequence[Report]) -> None:
@@ -146,9 +149,12 @@ def _flaws(report: Report) -> list[str]:
     return told
 
 
+def _torn(path: Path, torn: tuple[int, int | None, int]) -> JSON:
+    return {"file": str(path), "line": torn[0], "byte": torn[1], "length": torn[2]}
+
+
 def value_of(report: Report) -> dict[str, JSON]:
     """Return what JSON says of a source."""
-    torn = report.torn
     return {
         "source": str(report.source),
         "kind": report.kind,
@@ -175,8 +181,15 @@ def value_of(report: Report) -> dict[str, JSON]:
         "lost": report.lost,
         "mended": report.mended,
         "unusable": [
-            {"line": flaw.line, "byte": flaw.byte, "why": flaw.why} for flaw in report.unusable
+            {
+                "file": str(flaw.file or report.source),
+                "line": flaw.line,
+                "byte": flaw.byte,
+                "why": flaw.why,
+            }
+            for flaw in report.unusable
         ],
-        "torn": None if torn is None else {"line": torn[0], "byte": torn[1], "length": torn[2]},
+        "torn": _torn(*report.torn_ends[0]) if report.torn_ends else None,
+        "torn_ends": [_torn(*end) for end in report.torn_ends],
         "kept_source": report.kept_source,
     }

@@ -114,6 +114,8 @@ class Flaw(NamedTuple):
     """What is wrong, for a person."""
     lost: bool
     """Whether nothing became of these bytes; they are still in the kept source."""
+    file: Path | None = None
+    """The file, where a source has several; None: not told yet."""
 
 
 class Tally:

@@ -220,8 +220,13 @@ class MetaStream:
         for line in lines:
             tally.types["meta.json"] += 1
             value = line.value
+            if not (self.accepts(value) or "description" in value):
+                tally.flaw(line.number, line.byte, "no description of an agent", lost=True)
+                continue
             told: Object = {"call": value.get("toolUseId"), "type": value.get("agentType")}
             yield Kept(line.number, self.begins, SPAWNED, told, "", self.agent)
             title: JSON = value.get("description")
             if isinstance(title, str) and title:
                 yield Kept(line.number, self.begins, TITLE, title, "", self.agent)
+        if not (tally.records or tally.lost or tally.torn):
+            tally.flaw(1, 0, "empty, no description of an agent", lost=True)

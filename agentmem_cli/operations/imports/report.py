@@ -61,7 +61,9 @@ class Report:
     unusable: tuple[Flaw, ...] = ()
     """The first of both, in order: line, byte and why."""
     torn: tuple[int, int | None, int] | None = None
-    """Where the (last) source is cut off: line, byte, and how many bytes were not used."""
+    """Where the source is cut off: line, byte, and how many bytes were not used."""
+    torn_ends: tuple[tuple[Path, tuple[int, int | None, int]], ...] = ()
+    """The same of every file of it that is, each with its path; ``torn`` is the first."""
     restored: int = 0
     """What the session had lost since it was imported and this import put in again."""
     set_aside: tuple[TornTail, ...] = ()
