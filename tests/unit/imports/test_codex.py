@@ -178,6 +178,19 @@ def test_what_the_provider_does_by_itself_is_no_call_that_waits() -> None:
     ]
 
 
+def test_an_item_with_an_id_of_its_own_is_still_paired_by_its_calls() -> None:
+    called, answered = said(
+        item(1, "function_call", id="fc_1", call_id="c1", name="shell", arguments="{}"),
+        item(2, "function_call_output", id="fco_1", call_id="c1", output="ok", name="other"),
+    )
+
+    (asked,) = parts_of(called)
+    assert (asked["id"], asked["item_id"]) == ("c1", "fc_1")
+    answer = result_of(answered)
+    assert (answer["call"], answer["name"], answer["item_name"]) == ("c1", "shell", "other")
+    assert answer["id"] == "fco_1"
+
+
 def test_results_are_paired_by_id_then_by_order_and_named_by_their_call() -> None:
     found = said(
         meta(),
