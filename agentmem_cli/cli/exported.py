@@ -139,6 +139,7 @@ def _export_messages(
             "messages": number,
             "unanswered": left.unanswered,
             "orphans": left.orphans,
+            "mended": left.mended,
             "left_out": {**left.parts},
         }
         _tell_written(settings, [told], json=json)
@@ -252,6 +253,9 @@ def _words(left: Left) -> Iterator[str]:
         yield f"{count(left.unanswered, 'call')} without a result got one that says so"
     if left.orphans:
         yield f"{count(left.orphans, 'result')} of no call left out"
+    if left.mended:
+        mended = count(left.mended, "message or call", "messages or calls")
+        yield f"{mended} put as the API asks"
     for kind, number in sorted(left.parts.items()):
         yield f"{count(number, 'part')} of type {kind} left out"
 

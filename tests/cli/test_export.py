@@ -13,6 +13,7 @@ import pytest
 
 from agentmem_cli.session.codec import dumps
 from tests.cli.running import header, join, message, ok, pushed, run, said, tree, write
+from tests.provider_shapes import check
 from tests.unit.imports import building
 from tests.unit.imports.building import put
 
@@ -550,3 +551,40 @@ def test_openai_messages_under_another_name_are_known_again(root: Path, tmp_path
 
     assert done["nothing_new"]
     assert len(list(root.iterdir())) == 1
+
+
+@pytest.mark.parametrize("shape", ["openai", "anthropic"])
+def test_calls_of_any_name_and_id_are_exported_as_the_api_takes_them(
+    root: Path, shape: str
+) -> None:
+    nameless: Object = {"type": "toolcall", "id": "c", "function": {"name": "", "arguments": None}}
+    dotted: Object = {"type": "toolcall", "id": "c", "function": {"name": "fs.read file"}}
+    bare: Object = {"type": "toolcall", "id": "call_1|fc_" + "0" * 50}
+    _session(
+        root,
+        message("user", "go"),
+        _reply(nameless, dotted, bare),
+        _user(_result("c", "one"), _result("c", "two"), _result(str(bare["id"]), "three")),
+    )
+
+    found = _exported(shape)
+
+    check(shape, found)
+    assert [text in str(found) for text in ("one", "two", "three", UNANSWERED)] == [True] * 3 + [
+        False
+    ]
+
+
+def test_what_the_api_refuses_is_counted(tmp_path: Path) -> None:
+    data = (
+        b'[{"role":"user","content":null},{"role":"assistant","tool_calls":[{"function":{}}]},'
+        b'{"role":"tool","content":"x"}]'
+    )
+    ok("import", put(tmp_path / "odd.json", data))
+
+    done = ok("export", "@last", "--as", "messages")
+    told = ok("export", "@last", "--as", "messages", "-o", tmp_path / "o.json", "--json").object
+
+    check("openai", json.loads(done.stdout), back=True)
+    assert "2 messages or calls put as the API asks" in done.err
+    assert told["mended"] == 2

@@ -60,10 +60,10 @@ def moved_from(transcript: Transcript, root: Path) -> str | None:
     kind, path = transcript.kind, transcript.streams[0].path
     # Why: these names end in a digest of the first record, which does not change.
     _, dash, digest = transcript.id.rpartition("-")
-    end, begin = f"{dash}{digest}", session_name(kind, "")
+    end, begin = f"{dash}{digest}", f"{kind}-"
     own = session_name(kind, transcript.id)
     for name in names(str(root)):
-        if name != own and name.startswith(begin[:-1]) and end in name:
+        if name != own and name.startswith(begin) and end in name:
             try:
                 if _holds(DirStore.open(root / name), path, kind):
                     return name
