@@ -68,6 +68,9 @@ class CodexAdapter:
         A child thread belongs to its parent's session where the parent's
         rollout lies in the same tree. *head* holds its first records.
         """
+        if path.is_symlink():
+            # Why: a link to a rollout is that rollout, no further file of its thread.
+            path = path.resolve()
         own = origin_of(path, head)
         tree = tree_around(path, self._trees)
         main, children = family_of(path.absolute(), own, tree)

@@ -82,6 +82,7 @@ class Reading:
         self._doubles = Doubles()
         self._header: Origin | None = None
         self._held: list[Item] = []
+        self._begun: int | None = None
         self._model: str | None = None
         self._compacted = False
         self._takes = {
@@ -101,14 +102,22 @@ class Reading:
             except Unusable as error:
                 self._tally.flaw(line.number, line.byte, str(error), lost=True)
             if found:
-                yield from found
+                yield from self._dated(found)
                 found.clear()
         waits = self._doubles.waits
         self._end_turn(open_=True)
         if waits:
             _reopen(found)
         self._release(None)
-        yield from found
+        yield from self._dated(found)
+
+    def _dated(self, found: list[Item]) -> list[Item]:
+        """Give the first item the header's time where its own record has none."""
+        if found and self._begun is not None:
+            if found[0].time is None:
+                found[0] = found[0]._replace(time=self._begun)
+            self._begun = None
+        return found
 
     def _line(self, line: Line) -> None:
         value = line.value
@@ -155,6 +164,7 @@ class Reading:
         self._header = header_of(item)
         if time is None:
             time = any_ms(item.get("timestamp"))
+        self._begun = time
         self._held = header_items(line.number, time, item, self._around)
         cwd = item.get("cwd")
         self._messages.cwd = cwd if isinstance(cwd, str) and cwd else None
@@ -162,6 +172,8 @@ class Reading:
 
     def _release(self, first: int | None) -> None:
         """Pass on what the header told; one younger than the first record takes its time."""
+        if first is not None:
+            self._begun = None
         for item in self._held:
             late = first is not None and item.time is not None and item.time > first
             self._turns.spoken(item._replace(time=None) if late else item)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from agentmem_cli.errors import AgentMemError
 from agentmem_cli.operations.imports.adapter import Tally
 from agentmem_cli.operations.imports.foreign import ForeignFile, read_lines
-from agentmem_cli.operations.imports.packed import MAGIC, Unpacked
+from agentmem_cli.operations.imports.packed import HEAD_BYTES, Unpacked, is_packed
 from agentmem_cli.session.codec import loads_fast
 
 if TYPE_CHECKING:
@@ -278,7 +278,7 @@ def _head(path: Path) -> list[Object]:
     found: list[Object] = []
     try:
         with path.open("rb") as source:
-            if source.peek(len(MAGIC)).startswith(MAGIC):
+            if is_packed(source.peek(HEAD_BYTES)):
                 return _packed_head(path)
             left = _HEAD_BYTES
             for _ in range(_HEAD_LINES):
@@ -313,7 +313,7 @@ def _fullness(path: Path) -> int:
     """Return how many bytes a rollout holds, unpacked."""
     try:
         with path.open("rb") as plain:
-            packed = plain.read(len(MAGIC)) == MAGIC
+            packed = is_packed(plain.read(HEAD_BYTES))
         with ForeignFile(path) as source:
             if packed:
                 return sum(len(chunk) for chunk in Unpacked(source.chunks()))

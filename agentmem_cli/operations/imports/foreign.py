@@ -22,7 +22,7 @@ from agentmem_cli.limits import CHUNK_BYTES
 from agentmem_cli.operations.imports.adapter import Line
 from agentmem_cli.operations.imports.documents import DOCUMENT_BYTES_MAX, Elements, spread
 from agentmem_cli.operations.imports.mending import DEPTH_MAX, Place, depth, mend
-from agentmem_cli.operations.imports.packed import MAGIC, Unpacked
+from agentmem_cli.operations.imports.packed import Unpacked, is_packed
 from agentmem_cli.session.codec import loads, loads_fast
 
 if TYPE_CHECKING:
@@ -351,7 +351,7 @@ def _as_utf8(chunks: Iterable[bytes], packed: list[Unpacked]) -> tuple[Iterator[
     """
     source = iter(chunks)
     first = next(source, b"")
-    if first.startswith(MAGIC):
+    if is_packed(first):
         packed.append(Unpacked(_chained(first, source)))
         decoded, mark_bytes, _ = _as_utf8(packed[-1], [])
         return decoded, mark_bytes, False

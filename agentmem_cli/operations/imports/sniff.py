@@ -82,12 +82,18 @@ def choose(
         return forced, tuple(head)
     best = max(adapters, key=lambda adapter: scores[adapter.kind])
     if not scores[best.kind]:
-        msg = (
-            f"{path}: {plural(tally.lines)}, no message recognised: not a known kind of transcript"
-        )
+        msg = f"{path}: {plural(tally.lines)}, no message recognised: {_why_not(tally)}"
         hint = f"Known kinds: {', '.join(kinds())}; --from KIND forces one."
         raise Unrecognised(msg, hint=hint)
     return best, tuple(head)
+
+
+def _why_not(tally: Tally) -> str:
+    """Say why nothing was recognised; where nothing could be read, by what is wrong with it."""
+    told = "not a known kind of transcript"
+    if tally.records or not tally.flaws:
+        return told
+    return f"{told} ({tally.flaws[0].why})"
 
 
 class _Enough(Exception):

@@ -571,6 +571,15 @@ def test_empty_texts_are_messages_too() -> None:
     assert found == ["u:", "u:", "a: \n ->a", "u:<-a"]
 
 
+def test_the_first_of_lines_without_times_has_that_of_the_header() -> None:
+    flat: Object = {"id": THREAD, "timestamp": stamp(3), "instructions": None, "git": {}}
+    words = dumps({"type": "message", "role": "user", "content": "Why?"})
+    dated = dumps({"type": "message", "role": "user", "content": "So?", "timestamp": stamp(1)})
+
+    assert [each.time for each in read(dumps(flat), words, words)[0]] == [BASE_MS + 3_000, None]
+    assert [each.time for each in read(dumps(flat), dated, words)[0]] == [BASE_MS + 1_000, None]
+
+
 def test_a_header_younger_than_the_first_record_takes_its_time() -> None:
     late = [each.time for each in read(meta(second=9), prompt(5, "Hi"))[0]]
     early = [each.time for each in read(meta(second=1), prompt(5, "Hi"))[0]]

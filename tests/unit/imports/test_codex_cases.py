@@ -153,6 +153,43 @@ def test_an_archive_that_is_cut_or_damaged_is_read_up_to_there(
     assert report.lost >= 1
 
 
+@pytest.mark.parametrize("first", [0x50, 0x5F])
+def test_frames_that_hold_notes_of_a_tool_are_left_out(
+    tmp_path: Path, root: Path, first: int
+) -> None:
+    note = bytes([first]) + b"\x2a\x4d\x18" + (5).to_bytes(4, "little") + b"notes"
+    half, rest = lines(*RECORDS[:2]), lines(*RECORDS[2:])
+    data = note + packed(half) + note + packed(rest)
+
+    report = take(put(tmp_path / f"rollout-{THREAD}.jsonl.zst", data), root)
+
+    assert (report.session, report.messages, report.lost) == (f"codex-{THREAD}", 4, 0)
+
+
+def test_what_stands_before_a_damaged_byte_is_read_to_within_a_step(
+    tmp_path: Path, root: Path
+) -> None:
+    words = [prompt(n, f"{n} {'x' * 50}") for n in range(2, 200)]
+    checked = {zstd.CompressionParameter.checksum_flag: 1}
+    data = bytearray(zstd.compress(lines(meta(), *words), options=checked))
+    data[-1] ^= 1  # Why: of the checksum, so that all of the text is there.
+
+    report = take(put(tmp_path / "x.jsonl.zst", bytes(data)), root)
+
+    assert report.messages > len(words) - 12
+    assert any("zstd" in flaw.why for flaw in report.unusable)
+
+
+def test_an_archive_that_needs_a_dictionary_is_refused_with_that_reason(
+    tmp_path: Path, root: Path
+) -> None:
+    samples = [prompt(n, f"{n} {'y' * n}") for n in range(400)]
+    data = zstd.compress(lines(*RECORDS), zstd_dict=zstd.train_dict(samples, 4_096))
+
+    with pytest.raises(AgentMemError, match=r"zstd: .*[Dd]ictionary"):
+        take(put(tmp_path / "x.jsonl.zst", data), root)
+
+
 def test_without_the_library_the_error_names_the_extra(
     tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

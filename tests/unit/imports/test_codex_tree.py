@@ -98,6 +98,18 @@ def test_a_child_without_its_parent_is_a_session_that_names_it(tmp_path: Path, r
     ]
 
 
+def test_a_link_to_a_rollout_is_that_rollout(tmp_path: Path, root: Path) -> None:
+    path = parent(tmp_path / "home")
+    inside, outside = path.with_name("rollout-link.jsonl"), tmp_path / "link.jsonl"
+    inside.symlink_to(path.name)
+    outside.symlink_to(path)
+
+    reports = [take(each, root) for each in (outside, inside, path)]
+
+    assert {report.session for report in reports} == {f"codex-{THREAD}"}
+    assert [report.nothing_new for report in reports] == [False, True, True]
+
+
 def test_threads_that_name_each_other_as_parents_are_still_read(tmp_path: Path, root: Path) -> None:
     one = rollout(tmp_path, THREAD, meta(parent_thread_id=CHILD), prompt(1, "One."))
     rollout(tmp_path, CHILD, meta(CHILD, parent_thread_id=THREAD), prompt(1, "Two."))
