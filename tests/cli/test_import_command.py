@@ -208,6 +208,43 @@ def test_an_unknown_kind_names_those_there_are(tmp_path: Path) -> None:
     assert "pi" in done.err
 
 
+EXAMPLES = {
+    "pi": "pi-session.jsonl",
+    "claude-code": "claude-code/5c1de000-0000-4000-8000-00000000c0de.jsonl",
+    "codex": "codex-rollout.jsonl",
+    "openai-messages": "openai-messages.json",
+}
+FOLDER = pathlib.Path(__file__).resolve().parents[2] / "examples"
+
+
+@pytest.mark.parametrize("looks", EXAMPLES)
+@pytest.mark.parametrize("forced", EXAMPLES)
+def test_a_kind_is_not_forced_on_what_is_plainly_of_another(
+    root: Path, forced: str, looks: str
+) -> None:
+    done = run("import", FOLDER / EXAMPLES[looks], "--from", forced)
+
+    if forced == looks:
+        assert done.status == 0
+        assert f"from {forced}" in done.out
+    else:
+        assert done.status == 2
+        assert f"not one of them a record of {forced}; it looks like {looks}" in done.err
+        assert not root.exists()
+
+
+def test_a_forced_kind_takes_its_own_records_however_far_down_and_counts_the_rest(
+    tmp_path: Path,
+) -> None:
+    other = b'{"role":"user","content":"of another kind"}\n' * 2_100
+    source = put(tmp_path / "mixed.jsonl", other + lines(user(1, "of pi")))
+
+    done = ok("import", source, "--from", "pi", "--json").object
+
+    assert (done["kind"], done["messages"], done["lines"]) == ("pi", 1, 2_101)
+    assert done["lost"] == 2_100
+
+
 def test_no_source_is_a_mistake_of_the_call() -> None:
     assert run("import").status == 2
 

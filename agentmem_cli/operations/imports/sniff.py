@@ -67,10 +67,11 @@ def choose(
     Raises:
         OSError: The source cannot be read.
         UsageError: There is no such *kind*.
-        Unrecognised: The source is empty, or no adapter knows it.
+        Unrecognised: The source is empty, no adapter knows it, or one does but not
+            that of the *kind*.
     """
     forced = None if kind is None else _forced(kind, adapters)
-    look = _Look(sure=forced is not None)
+    look = _Look(forced)
     with ForeignFile(path) as source:
         look.at(source)
         size = source.size
@@ -78,9 +79,12 @@ def choose(
     if size == 0 or not (tally.records or tally.lost or tally.torn):
         msg = f"{path}: 0 records (the file is {size} bytes long)"
         raise Unrecognised(msg, hint="Nothing was imported.")
-    if forced is not None:
-        return forced, tuple(head)
     best = max(adapters, key=lambda adapter: scores[adapter.kind])
+    if forced is not None:
+        # Why not where nothing knows it: what is read of it then tells whether it is of this kind.
+        if scores[best.kind] and not scores[forced.kind]:
+            raise _not_of_kind(path, forced.kind, best.kind, tally.lines)
+        return forced, tuple(head)
     if not scores[best.kind]:
         msg = f"{path}: {plural(tally.lines)}, no message recognised: {_why_not(tally)}"
         hint = f"Known kinds: {', '.join(kinds())}; --from KIND forces one."
@@ -96,6 +100,11 @@ def _why_not(tally: Tally) -> str:
     return f"{told} ({tally.flaws[0].why})"
 
 
+def _not_of_kind(path: Path, forced: str, looks: str, lines: int) -> Unrecognised:
+    msg = f"{path}: {plural(lines)}, not one of them a record of {forced}; it looks like {looks}"
+    return Unrecognised(msg, hint="Nothing was imported. Leave --from out, and it is read as that.")
+
+
 class _Enough(Exception):
     """The source's beginning has told its kind."""
 
@@ -103,19 +112,22 @@ class _Enough(Exception):
 class _Look:
     """A look at a source's beginning."""
 
-    def __init__(self, *, sure: bool) -> None:
+    def __init__(self, forced: Adapter | None) -> None:
         self.tally = Tally()
         self.head: list[Object] = []
         self.scores = dict.fromkeys(kinds(), 0)
-        self._rivals: Sequence[Adapter] = () if sure else ADAPTERS
-        self._sure = sure
+        self._rivals: Sequence[Adapter] = ADAPTERS
+        self._forced = None if forced is None else forced.kind
+        self._most = SEARCH_RECORDS if forced is None else None
+        self._sure = False
 
     def at(self, source: ForeignFile) -> None:
         with suppress(_Enough):
             lines = read_lines(self._chunks(source), lambda _: True, self.tally)
             for count, line in enumerate(lines, 1):
                 self._record(line.value, count)
-                if count >= (HEAD_RECORDS if self._sure else SEARCH_RECORDS):
+                # Why to the end where it is forced: what is refused then holds no such record.
+                if count >= HEAD_RECORDS and (self._sure or count == self._most):
                     return
 
     def _chunks(self, source: ForeignFile) -> Iterator[bytes]:
@@ -131,7 +143,9 @@ class _Look:
         for index, adapter in enumerate(self._rivals):
             score = adapter.recognises(value)
             self.scores[adapter.kind] = max(self.scores[adapter.kind], score)
-            if score >= _CERTAIN:
+            if self._forced is not None:
+                self._sure = self._sure or (score > 0 and adapter.kind == self._forced)
+            elif score >= _CERTAIN:
                 # Why: of equally sure ones the first has it, so those behind need not look on.
                 self._rivals = self._rivals[:index]
                 self._sure = True
