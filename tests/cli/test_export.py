@@ -116,14 +116,16 @@ def test_what_is_written_is_private_whatever_the_umask(
     source: Path, tmp_path: Path, form: str
 ) -> None:
     ok("import", source)
+    (tmp_path / "out").mkdir()
     before = os.umask(0)
     try:
         ok("export", "pi-a", "--as", form, "-o", tmp_path / "out" / "file")
+        ok("export", "pi-a", "--as", "original", "-o", f"{tmp_path}/new/")
     finally:
         os.umask(before)
 
     assert stat.S_IMODE((tmp_path / "out" / "file").stat().st_mode) == 0o600
-    assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o700
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["file"]
 
 
@@ -492,6 +494,7 @@ def test_importing_an_exported_original_changes_nothing(
     root: Path, source: Path, tmp_path: Path
 ) -> None:
     ok("import", source)
+    (tmp_path / "copy").mkdir()
     ok("export", "pi-a", "--as", "original", "-o", tmp_path / "copy" / "other name.jsonl")
     before = tree(root)
 
@@ -506,6 +509,7 @@ def test_importing_exported_messages_changes_nothing_and_says_whose_they_are(
     root: Path, source: Path, tmp_path: Path, shape: str
 ) -> None:
     ok("import", source)
+    (tmp_path / "copy").mkdir()
     target = tmp_path / "copy" / "m.json"
     ok("export", "pi-a", "--as", "messages", "--shape", shape, "-o", target)
     before = tree(root)
