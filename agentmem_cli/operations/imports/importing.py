@@ -15,6 +15,7 @@ from agentmem_cli.errors import (
     UsageError,
 )
 from agentmem_cli.operations.imports.adapter import Said, Tally
+from agentmem_cli.operations.imports.belonging import at_home, standing_alone
 from agentmem_cli.operations.imports.foreign import ForeignFile, brief, read_lines
 from agentmem_cli.operations.imports.naming import session_name
 from agentmem_cli.operations.imports.places import place_in
@@ -122,6 +123,13 @@ def import_one(path: Path, root: Path, options: Options, *, kind: str | None = N
 
 def import_transcript(transcript: Transcript, root: Path, options: Options) -> Report:
     """Import a *transcript* that an adapter has opened, as `import_source` does."""
+    if not options.again:
+        transcript = at_home(transcript, root)
+    report = _import_named(transcript, root, options)
+    return replace(report, alone=standing_alone(transcript, root))
+
+
+def _import_named(transcript: Transcript, root: Path, options: Options) -> Report:
     name = session_name(transcript.kind, transcript.id)
     if options.again:
         return _import_into(transcript, root / free_name(root, name), options)
