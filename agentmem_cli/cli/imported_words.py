@@ -23,6 +23,12 @@ TOLD = 5
 one."""
 
 
+_ALONE = (
+    "an agent of it is a session of its own too, {session}, as it was imported without this one; "
+    "both were left as they are"
+)
+
+
 def fitted(report: Report, columns: int | None) -> list[str]:
     """Return what is told of a source on one line; where that is too wide for a screen, on more."""
     from textwrap import wrap
@@ -35,11 +41,11 @@ def fitted(report: Report, columns: int | None) -> list[str]:
 
 
 def _line(report: Report) -> str:
+    told = [_messages(report)]
     if report.older:
-        return f"nothing new (an older copy, {count(report.messages, 'message')})"
+        return f"nothing new (an older copy, {told[0]})"
     if report.nothing_new:
-        return f"nothing new ({count(report.messages, 'message')})"
-    told = [count(report.messages, "message")]
+        return f"nothing new ({told[0]})"
     if report.agents > 1:
         told.append(count(report.agents, "agent"))
     if report.asides:
@@ -52,6 +58,13 @@ def _line(report: Report) -> str:
     if report.lost:
         told.append(f"{count(report.lost, 'line')} not usable")
     return f"from {report.kind}: {one_line(', '.join(told))}"
+
+
+def _messages(report: Report) -> str:
+    told = count(report.messages, "message")
+    if report.forked_from is None or not report.shared:
+        return told
+    return f"{told}, {count(report.shared)} of them in {one_line(report.forked_from[0])} too"
 
 
 def _compared(report: Report) -> list[str]:
@@ -79,7 +92,7 @@ def print_sums(out: Output, reports: Sequence[Report], settings: Settings) -> No
         own = [report for report in reports if report.kind == kind]
         numbers = (
             len({report.session for report in own}),
-            sum(report.messages for report in own),
+            sum(report.messages for report in own) - _twice(own),
             sum(report.new for report in own),
             sum(report.known for report in own),
         )
@@ -92,6 +105,22 @@ def print_sums(out: Output, reports: Sequence[Report], settings: Settings) -> No
     table(out, columns, rows, settings)
     for words in left:
         out.line(one_line(words))
+
+
+def _twice(reports: Sequence[Report]) -> int:
+    """Return how many messages of *reports* forks hold that another one of these holds too."""
+    sessions = {report.session for report in reports}
+    twice = 0
+    without: dict[str, list[int]] = {}
+    for report in reports:
+        if report.forked_from is None:
+            continue
+        if report.forked_from[0] in sessions:
+            twice += report.shared
+        else:
+            without.setdefault(report.forked_from[0], []).append(report.shared)
+    # Why: of forks of one session that is not among them, the longest copy counts.
+    return twice + sum(sum(shared) - max(shared) for shared in without.values())
 
 
 def _types(types: Mapping[str, int]) -> str:
@@ -110,12 +139,24 @@ def details(report: Report) -> None:
         things = count(report.restored, thing, "messages, side records, values and blobs")
         put = "can be put" if report.dry_run else "put"
         warn(f"{report.session}: {things} that it had lost, {put} in again from the source")
+    _tell_alone(report)
     for flaw in report.unusable[:TOLD]:
         where = f"line {flaw.line}" + ("" if flaw.byte is None else f", byte {flaw.byte}")
         warn(f"{flaw.file or report.source}: {where}: {flaw.why}")
     more = report.lost + report.mended - min(len(report.unusable), TOLD)
     if more > 0:
         warn(f"{report.source}: {count(more, 'more line')} like these")
+    _tell_torn(report)
+
+
+def _tell_alone(report: Report) -> None:
+    for session in report.alone[:TOLD]:
+        warn(f"{report.session}: {_ALONE.format(session=session)}")
+    if len(report.alone) > TOLD:
+        warn(f"{report.session}: {count(len(report.alone) - TOLD, 'more session')} like these")
+
+
+def _tell_torn(report: Report) -> None:
     for path, (line, byte, length) in report.torn_ends[:TOLD]:
         at = "" if byte is None else f", byte {byte}"
         warn(f"{path}: cut off in line {line}{at} ({length} bytes not used yet)")
@@ -136,6 +177,8 @@ def flawed(reports: Sequence[Report]) -> None:
 
 def _flaws(report: Report) -> list[str]:
     told = []
+    if report.alone:
+        told.append(f"{count(len(report.alone), 'agent')} of it a session of its own too")
     if report.restored:
         told.append(f"{count(report.restored)} restored that its session had lost")
     if report.set_aside:
@@ -147,6 +190,13 @@ def _flaws(report: Report) -> list[str]:
     if report.torn is not None:
         told.append("cut off at the end")
     return told
+
+
+def _fork(report: Report) -> JSON:
+    if report.forked_from is None:
+        return None
+    session, at = report.forked_from
+    return {"session": session, "at": at}
 
 
 def _torn(path: Path, torn: tuple[int, int | None, int]) -> JSON:
@@ -191,5 +241,7 @@ def value_of(report: Report) -> dict[str, JSON]:
         ],
         "torn": _torn(*report.torn_ends[0]) if report.torn_ends else None,
         "torn_ends": [_torn(*end) for end in report.torn_ends],
+        "forked_from": _fork(report),
+        "alone": [*report.alone],
         "kept_source": report.kept_source,
     }

@@ -183,6 +183,8 @@ class Stream(Protocol):
         was made, ms since 1970 UTC. It is then not opened before the others
         have come that far. And where its items can have ``awaited``, a method
         ``finds(told: str) -> bool``: whether such a file is to be had now.
+        And ``alone``, a str or None: the id of the session that it is where
+        the files it belongs with are not at hand.
         """
         ...
 
@@ -211,6 +213,9 @@ class Transcript(NamedTuple):
     """Its files, the main one first."""
     title: str | None = None
     """The title that something beside the source has for it; one in the source goes before."""
+    whole: Transcript | None = None
+    """Of an agent whose session's own file is not there: the same file as a part of that
+    session, which may have been imported before."""
 
 
 class Adapter(Protocol):

@@ -22,9 +22,11 @@ from agentmem_cli.operations.imports.claude_files import (
     Files,
     Outputs,
     child_at,
+    main_file,
 )
 from agentmem_cli.operations.imports.claude_messages import KIND
 from agentmem_cli.operations.imports.claude_reading import Own, Reading
+from agentmem_cli.operations.imports.naming import session_name
 from agentmem_cli.session.keys import TITLE
 from agentmem_cli.session.message import Message
 from agentmem_cli.session.meta import title_of
@@ -84,22 +86,13 @@ class ClaudeAdapter:
             return self._session(main, main.stem)
         named = AGENT_FILE.fullmatch(path.name)
         if named is not None and any(value.get("isSidechain") is True for value in head):
-            return _orphan(path, named["agent"])
+            return _orphan(path)
         return self._session(path, _session_id(path, head))
 
     def _session(self, path: Path, session: str) -> Transcript:
         children = self._files.children(path, session)
-        family = Family(children)
-        outputs = Outputs(path, session)
-        streams: list[Stream] = [ClaudeStream(path, Own(MAIN, session, outputs), path.name)]
-        for child in children:
-            name = child.path.relative_to(path.parent).as_posix()
-            own = Own(child.agent, None, outputs, is_child=True)
-            streams.append(ClaudeStream(child.path, own, name, child, family))
-            if child.meta.is_file() and not child.meta.is_symlink():
-                meta = child.meta.relative_to(path.parent).as_posix()
-                streams.append(MetaStream(child, family, meta))
-        return Transcript(KIND, session, tuple(streams))
+        main = ClaudeStream(path, Own(MAIN, session, Outputs(path, session)), path.name)
+        return Transcript(KIND, session, (main, *_agents(path, session, children)))
 
 
 def _speaks(value: Object, kind: str) -> bool:
@@ -119,11 +112,34 @@ def _session_id(path: Path, head: Sequence[Object]) -> str:
     return told[-1]
 
 
-def _orphan(path: Path, agent: str) -> Transcript:
-    session = child_at(path).session
-    id_ = f"agent-{agent}" if session is None else f"{session}-agent-{agent}"
-    told: Object = {"agent": agent, "session": session}
-    return Transcript(KIND, id_, (OrphanStream(path, told),))
+def _agents(main: Path, session: str, children: Sequence[Child]) -> Iterator[Stream]:
+    """Yield the files of the agents of a *session* whose own file is (or would be) *main*."""
+    family = Family(children)
+    outputs = Outputs(main, session)
+    for child in children:
+        name = child.path.relative_to(main.parent).as_posix()
+        own = Own(child.agent, None, outputs, is_child=True)
+        yield ClaudeStream(child.path, own, name, child, family)
+        if child.meta.is_file() and not child.meta.is_symlink():
+            meta = child.meta.relative_to(main.parent).as_posix()
+            yield MetaStream(child, family, meta)
+
+
+def _orphan(path: Path) -> Transcript:
+    child = child_at(path)
+    told: Object = {"agent": child.agent, "session": child.session}
+    main = main_file(path, child.session)
+    if main is None or child.session is None:
+        return Transcript(KIND, _alone(child), (OrphanStream(path, told),))
+    told["part_of"] = session_name(KIND, child.session)
+    whole = Transcript(KIND, child.session, tuple(_agents(main, child.session, [child])))
+    return Transcript(KIND, _alone(child), (OrphanStream(path, told),), whole=whole)
+
+
+def _alone(child: Child) -> str:
+    """Return the id of the session that an agent's file is where its session's is not there."""
+    agent = f"agent-{child.agent}"
+    return agent if child.session is None else f"{child.session}-{agent}"
 
 
 class ClaudeStream:
@@ -142,6 +158,7 @@ class ClaudeStream:
         self.name = name
         self.agent = own.agent
         self.begins = None if child is None else child.begins
+        self.alone = None if child is None else _alone(child)
         self._own = own
         self._family = family
 

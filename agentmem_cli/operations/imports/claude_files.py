@@ -85,14 +85,7 @@ class Files:
         """
         if AGENT_FILE.fullmatch(path.name) is None:
             return None
-        main: Path | None = None
-        owner = _owner(path, "subagents")
-        if owner is not None:
-            main = owner.with_name(f"{owner.name}.jsonl")
-        else:
-            session = child_at(path).session
-            if session is not None and _is_name(session):
-                main = path.with_name(f"{session}.jsonl")
+        main = main_file(path, None)
         return main if main is not None and main != path and main.is_file() else None
 
     def _siblings(self, folder: Path) -> dict[str, list[Child]]:
@@ -113,6 +106,23 @@ class Files:
             # Why not otherwise: a file without a record yet may get one.
             self._beside[folder] = (changed, groups)
         return groups
+
+
+def main_file(path: Path, session: str | None) -> Path | None:
+    """Return where the transcript of the session that the agent's file *path* belongs to stands.
+
+    Args:
+        path: The agent's file.
+        session: The session that its records name; None: look for it, if need be.
+
+    Returns:
+        The place, whether or not a file is there; None: it cannot be told.
+    """
+    owner = _owner(path, "subagents")
+    if owner is not None:
+        return owner.with_name(f"{owner.name}.jsonl")
+    session = session or child_at(path).session
+    return path.with_name(f"{session}.jsonl") if session is not None and _is_name(session) else None
 
 
 def parts_in(paths: Sequence[Path]) -> list[Path]:

@@ -75,16 +75,31 @@ class CodexAdapter:
         tree = tree_around(path, self._trees)
         main, children = family_of(path.absolute(), own, tree)
         streams = [CodexStream(main, tree, MAIN, None, main.path.name)]
-        names = {main.path.name}
-        for child, parent in children:
-            thread = child.origin.thread
-            name = child.path.name
-            if name in names:
-                name = f"{thread}/{name}"
-            names.add(name)
-            streams.append(CodexStream(child, tree, thread, parent or MAIN, name))
+        agents = [(child, parent or MAIN) for child, parent in children]
+        streams += _agents(tree, agents, main.path.name)
         title = tree.title_of(main.origin.thread)
-        return Transcript(KIND, tree.name_of(main), tuple(streams), title)
+        own_name = tree.name_of(main)
+        above = main.origin.parent
+        if above is None or own_name != main.origin.thread:
+            return Transcript(KIND, own_name, tuple(streams), title)
+        agents = [(main, MAIN)]
+        agents += [(child, parent or main.origin.thread) for child, parent in children]
+        whole = Transcript(KIND, above, tuple(_agents(tree, agents, "")))
+        return Transcript(KIND, own_name, tuple(streams), title, whole)
+
+
+def _agents(
+    tree: Tree, agents: Iterable[tuple[Rollout, str]], main_name: str
+) -> Iterator[CodexStream]:
+    """Yield the rollouts of *agents*, each with the agent that spawned it."""
+    names = {main_name}
+    for child, parent in agents:
+        thread = child.origin.thread
+        name = child.path.name
+        if name in names:
+            name = f"{thread}/{name}"
+        names.add(name)
+        yield CodexStream(child, tree, thread, parent, name)
 
 
 class CodexStream:
@@ -98,6 +113,7 @@ class CodexStream:
         self.name = name
         self.agent = agent
         self.parent = parent
+        self.alone = None if parent is None else agent
         self._rollout = rollout
         self._tree = tree
 

@@ -76,8 +76,17 @@ class Report:
     """Whether the source's bytes are kept in the session."""
     dry_run: bool = False
     """Whether nothing was written on purpose."""
+    alone: tuple[str, ...] = ()
+    """Sessions that hold an agent of this one by itself, since it was imported without it."""
+    forked_from: tuple[str, int | None] | None = None
+    """The session that it is a fork of, and how many messages stand in both."""
     files: tuple[Path, ...] = ()
     """Every file that was read, the main one first."""
+
+    @property
+    def shared(self) -> int:
+        """How many of its messages stand in the session that it is a fork of, too."""
+        return (self.forked_from[1] or 0) if self.forked_from is not None else 0
 
     @property
     def nothing_new(self) -> bool:

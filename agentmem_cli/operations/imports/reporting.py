@@ -65,6 +65,7 @@ def report_of(
             for source in sources
             for flaw in source.tally.flaws
         ),
+        forked_from=importing.facts.fork,
         torn=ends[0][1] if ends else None,
         torn_ends=ends,
         created=created,
@@ -96,9 +97,21 @@ def known_report(
         known=sum(header.items for header in headers),
         blobs=0,
         bytes=sum(header.size for header in headers),
+        forked_from=_fork_of(store),
         kept_source=all(header.kept for header in headers),
         files=tuple(stream.path for stream in transcript.streams),
     )
+
+
+def _fork_of(store: Store) -> tuple[str, int | None] | None:
+    from agentmem_cli.operations.listing import fork_of
+    from agentmem_cli.session.meta import BadMeta, SessionMeta
+
+    try:
+        meta = SessionMeta.read(store)
+    except BadMeta:
+        return None
+    return fork_of(meta.listed.get("forked_from"))
 
 
 def exported_report(exported: Exported, transcript: Transcript, root: Path) -> Report:

@@ -85,7 +85,7 @@ class Importing:
         self._sources = sources
         self._target = target
         self._wishes = wishes
-        self._facts = Facts()
+        self.facts = Facts()
         self._blobs: set[str] | None = None
         self.standing = target.standing
         self._given_back: Counter[str] = Counter()
@@ -133,13 +133,13 @@ class Importing:
         main = self.out.logs.get(self.out.log_name(MAIN))
         if title is None or main is None or main.updated is None or self._wishes.older:
             return
-        if not self._facts.has_title and not (main.fold and TITLE in main.fold.saved):
+        if not self.facts.has_title and not (main.fold and TITLE in main.fold.saved):
             before = main.size
             self.out.set_value(main, main.updated, TITLE, title)
             if (meta := self._old_meta()) is not None and meta.title == title:
                 # Why: the log had it, and lost it; no map names it.
                 self._given_back[main.name] += main.size - before
-            self._facts.keep(Kept(0, None, TITLE, title), MAIN)
+            self.facts.keep(Kept(0, None, TITLE, title), MAIN)
             self.counts.new += 1
             self.counts.values += 1
 
@@ -183,7 +183,7 @@ class Importing:
     def _take(self, source: SourceIn, timed: Timed) -> None:
         item, t, told = timed
         agent = item.agent if item.agent != MAIN else source.stream.agent
-        self._facts.look(item, agent)
+        self.facts.look(item, agent)
         self._count(item)
         source.count(item)
         known = source.next_known()
@@ -200,14 +200,14 @@ class Importing:
             out = self._log(source, agent)
             placed = self._put(out, item, t, body)
             source.note(item, placed, print_, told, self._blobs_of(item, body))
-            self._facts.keep(item, agent)
+            self.facts.keep(item, agent)
             self.counts.new += 1
         elif not stands:
             if not (known.open or known.print == print_ or source.trusts(known, item)):
                 raise _parted(source)
             placed = self._restore(source, known, timed, body, agent)
             source.note(item, placed, print_, told, self._blobs_of(item, body))
-            self._facts.keep(item, agent)
+            self.facts.keep(item, agent)
         elif known.print == print_:
             self.standing.has_blobs(known)
             source.note_again(known)
@@ -351,7 +351,7 @@ class Importing:
             return
         main = self.out.logs.get(self.out.log_name(MAIN))
         times = [out.updated for out in self.out.logs.values() if out.updated is not None]
-        meta = self._facts.meta(self._old_meta(), self._sources[0].kind, main)
+        meta = self.facts.meta(self._old_meta(), self._sources[0].kind, main)
         data = meta._replace(updated=max(times, default=None)).encode()
         self._target.batch.write_file(META, data)
 

@@ -199,7 +199,12 @@ def test_an_agents_file_without_its_session_is_a_session_that_says_so(
 
     assert report.session == f"claude-code-{SID}-agent-k1"
     assert texts_of(report) == ["Look", "Found it"]
-    assert asides_of(report)[0].value == {"line": 1, "agent": "k1", "session": SID}
+    assert asides_of(report)[0].value == {
+        "line": 1,
+        "agent": "k1",
+        "session": SID,
+        "part_of": f"claude-code-{SID}",
+    }
     assert asides_of(report)[0].kind == "import.orphan"
     assert saved_of(report)[TITLE] == "Look"
     assert take(path, root).nothing_new

@@ -94,7 +94,16 @@ def test_a_child_without_its_parent_is_a_session_that_names_it(tmp_path: Path, r
 
     assert report.session == f"codex-{CHILD}"
     assert [(each.kind, each.value) for each in asides_of(report)] == [
-        ("import.child", {"line": 1, "parent": THREAD, "agent_nickname": "Fennel"})
+        (
+            "import.child",
+            {
+                "line": 1,
+                "parent": THREAD,
+                "agent_nickname": "Fennel",
+                "part_of": f"codex-{THREAD}",
+                "agent": CHILD,
+            },
+        )
     ]
 
 
@@ -187,7 +196,12 @@ def test_a_fork_tells_where_it_left_and_the_first_header_is_its_own(
             },
         )
     ]
-    assert main.saved[FORKED_FROM] == {"session": f"codex-{THREAD}", "agent": "main", "n": 4}
+    assert main.saved[FORKED_FROM] == {
+        "session": f"codex-{THREAD}",
+        "agent": "main",
+        "at": 2,
+        "n": 4,
+    }
 
 
 def test_a_fork_whose_parent_is_gone_names_it(tmp_path: Path, root: Path) -> None:

@@ -149,7 +149,7 @@ def test_a_byte_that_is_not_utf8_becomes_a_mark_and_is_told_with_its_place() -> 
 
     assert found == ["A", "caf\ufffd", "C"]
     assert [tuple(flaw) for flaw in tally.flaws] == [
-        (2, len(A) + 1 + bad.index(b"\xe9"), "not UTF-8", False)
+        (2, len(A) + 1 + bad.index(b"\xe9"), "not UTF-8", False, None)
     ]
 
 
