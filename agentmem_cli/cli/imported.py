@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import TYPE_CHECKING
 
@@ -84,7 +85,8 @@ class Told:
         self._json = json
         self._begun = time.monotonic()
         self._changes: dict[Path, int] = {}
-        self._failing: dict[Path, str] = {}
+        self._failing: dict[Path, tuple[str, bool]] = {}
+        """What is wrong with a watched source, and whether that was told."""
 
     def outcomes(self, done: Sequence[Outcome]) -> None:
         """Print what became of all sources: a line each, or of many a sum by kind."""
@@ -127,13 +129,12 @@ class Told:
         """Print what a look at a watched source brought, if it brought something."""
         report, source = outcome.report, outcome.source
         if outcome.error is not None:
-            words = _why(outcome)
             # Why not: a file that has just been made holds no message yet.
-            if not isinstance(outcome.error, Unrecognised) and self._failing.get(source) != words:
-                warn(words)
-            self._failing[source] = words
+            self._fail(outcome, at_once=not isinstance(outcome.error, Unrecognised))
             return
         self._failing.pop(source, None)
+        if report is not None and report.older:
+            warn(f"{source}: an older copy of what was imported; what was imported stays")
         if report is None or report.nothing_new:
             return
         self._changes[source] = (
@@ -144,11 +145,36 @@ class Told:
         else:
             self._lines(out, report)
 
-    def end_of_watch(self) -> None:
-        """Tell what a watch brought in all, and what it could not read to the end."""
-        for words in list(self._failing.values())[:TOLD]:
+    def _fail(self, outcome: Outcome, *, at_once: bool) -> None:
+        """Note why a source failed; with *at_once* tell it, if that was not told already."""
+        source, words = outcome.source, _why(outcome)
+        told = self._failing.get(source) == (words, True)
+        if at_once and not told:
             warn(words)
-        more = len(self._failing) - TOLD
+        self._failing[source] = (words, at_once or told)
+
+    def noticed(self, notices: Sequence[Outcome]) -> None:
+        """Tell what looks at watched sources found out besides; of many the first ones."""
+        for outcome in notices[:TOLD]:
+            if outcome.error is not None:
+                self._fail(outcome, at_once=True)
+            else:
+                self._failing.pop(outcome.source, None)
+                warn(f"{outcome.source}: {outcome.skipped}")
+        more = len(notices) - TOLD
+        if more > 0:
+            warn(f"{count(more, 'more file')} gone or not understood")
+
+    def end_of_watch(self) -> None:
+        """Tell what a watch brought in all, and what it could not read and did not tell yet."""
+        waiting = [
+            words
+            for source, (words, told) in self._failing.items()
+            if not told and os.path.lexists(source)
+        ]
+        for words in waiting[:TOLD]:
+            warn(words)
+        more = len(waiting) - TOLD
         if more > 0:
             warn(f"{count(more, 'more file')} not understood")
         added = sum(self._changes.values())

@@ -63,6 +63,8 @@ class Options(NamedTuple):
     lock_wait_s: float | None = None
     progress: Callable[[int, int], None] | None = None
     adapters: Sequence[Adapter] = ADAPTERS
+    sealing: Callable[[], None] | None = None
+    """Called when a session is about to be written, after all that it needs was read."""
 
 
 def import_source(  # noqa: PLR0913 - one option of the command each
@@ -369,4 +371,7 @@ def _import(
             msg = f"{source}: no message recognised"
             raise Unrecognised(msg)
         created = not (folds or maps)
-        return report_of(importing, sources, transcript, path, options, created=created)
+        report = report_of(importing, sources, transcript, path, options, created=created)
+        if options.sealing is not None and not options.dry_run:
+            options.sealing()
+        return report

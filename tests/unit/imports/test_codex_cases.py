@@ -170,7 +170,7 @@ def test_what_stands_before_a_damaged_byte_is_read_to_within_a_step(
     tmp_path: Path, root: Path
 ) -> None:
     words = [prompt(n, f"{n} {'x' * 50}") for n in range(2, 200)]
-    checked = {zstd.CompressionParameter.checksum_flag: 1}
+    checked: dict[int, int] = {zstd.CompressionParameter.checksum_flag: 1}
     data = bytearray(zstd.compress(lines(meta(), *words), options=checked))
     data[-1] ^= 1  # Why: of the checksum, so that all of the text is there.
 
