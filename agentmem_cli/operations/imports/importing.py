@@ -19,7 +19,7 @@ from agentmem_cli.operations.imports.belonging import at_home, standing_alone
 from agentmem_cli.operations.imports.foreign import ForeignFile, brief, read_lines
 from agentmem_cli.operations.imports.naming import session_name
 from agentmem_cli.operations.imports.places import place_in
-from agentmem_cli.operations.imports.recognised import WITHOUT_IDS, exported_from, moved_from
+from agentmem_cli.operations.imports.recognised import WITHOUT_IDS, Exported, known_again
 from agentmem_cli.operations.imports.report import plural
 from agentmem_cli.operations.imports.reporting import exported_report, known_report, report_of
 from agentmem_cli.operations.imports.sniff import ADAPTERS, choose, kinds
@@ -135,12 +135,11 @@ def _import_named(transcript: Transcript, root: Path, options: Options) -> Repor
     name = session_name(transcript.kind, transcript.id)
     if options.again:
         return _import_into(transcript, root / free_name(root, name), options)
-    if transcript.kind in WITHOUT_IDS and not (root / name).exists():
-        moved = moved_from(transcript, root)
-        exported = None if moved else exported_from(transcript.streams[0].path, root)
-        if exported is not None:
-            return exported_report(exported, transcript, root)
-        name = moved or name
+    if transcript.kind in WITHOUT_IDS:
+        known = known_again(transcript, root)
+        if isinstance(known, Exported):
+            return exported_report(known, transcript, root)
+        return _import_into(transcript, root / known, options)
     names = names_there(root, name)
     if len(names) > 1:
         # Why: --again made the others, and the source goes on with the one that it was.

@@ -83,6 +83,8 @@ class MapHeader(NamedTuple):
     """`foreign.ForeignFile.seen` of the source then; None: an older version wrote this."""
     made: tuple[int, int, int] | None = None
     """How many messages, asides and saved values there are; None: as for ``seen``."""
+    path: str = ""
+    """Where the source stood, links resolved; empty: as for ``seen``."""
 
     def encode(self) -> bytes:
         """Return the map's first line."""
@@ -259,6 +261,7 @@ def _header(line: bytes) -> MapHeader:
         _string(value.get("body", "")),
         _three(value.get("seen")),
         _three(value.get("made")),
+        _string(value.get("path", "")),
     )
     bytes.fromhex(header.key)
     return header

@@ -187,6 +187,7 @@ class SourceIn:
             self._body_digest.hexdigest(),
             self.file.seen,
             (self._made[Said], self._made[Noted], self._made[Kept]),
+            os.path.realpath(self.stream.path),
         )
         sink = batch.open_file(self.name + MAP_END)
         sink.write(header.encode())
