@@ -110,6 +110,20 @@ class Busy(ConflictError):
         return (type(self), (self.path, self.waited_s))
 
 
+class Appeared(ConflictError):
+    """A session that was being made stands there already; nothing was changed."""
+
+    hint = "Another program has begun it meanwhile; run the command again."
+
+    def __init__(self, path: str) -> None:
+        """Name the session's folder, *path*."""
+        super().__init__(f"{path}: a session stands here already")
+        self.path = path
+
+    def __reduce__(self) -> Reduced:
+        return (type(self), (self.path,))
+
+
 class DamageError(AgentMemError):
     """Bytes on disk disagree with what they claim to be."""
 

@@ -47,12 +47,19 @@ class Folder(Place):
         make_folders(path)
         return cls.at(path)
 
-    def reach(self, folders: Sequence[str], made: list[tuple[str, ...]] | None = None) -> Self:
+    def reach(
+        self,
+        folders: Sequence[str],
+        made: list[tuple[str, ...]] | None = None,
+        *,
+        durably: bool = True,
+    ) -> Self:
         """Open the folder that *folders* lead to; it and those above it are made where missing.
 
         Args:
             folders: One after the other, from here.
             made: Gets the way to each folder that is new, outermost first.
+            durably: Whether the names of new ones are synced.
 
         Raises:
             OSError: A link or another thing stands on the way, or the system refused.
@@ -63,7 +70,8 @@ class Folder(Place):
                 if here.make(name):
                     if made is not None:
                         made.append(tuple(folders[:count]))
-                    here.sync()
+                    if durably:
+                        here.sync()
                 here = here.child(name)
         return here
 

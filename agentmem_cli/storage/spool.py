@@ -29,6 +29,8 @@ class Stage(Protocol):
     """What spools share: the batch they belong to."""
 
     key: bytes
+    hashes: bool
+    """Whether anybody asks for the digests of its spools."""
     waiting_bytes: int
 
     def folder(self, path: str) -> Folder:
@@ -114,6 +116,8 @@ class Spool:
 
     def _hash(self, data: bytes | bytearray) -> None:
         """Hash *data*, which nobody changes any more; a large one while the caller goes on."""
+        if not self._stage.hashes:
+            return
         self._settle()
         if len(data) < THREAD_BYTES:
             self._digest.update(data)
@@ -129,8 +133,8 @@ class Spool:
             self._thread.join()
             self._thread = None
 
-    def finish(self) -> None:
-        """Have all bytes in the part file, durably and with the target's mode.
+    def complete(self) -> None:
+        """Have all bytes in the part file; to sync it is the caller's.
 
         Raises:
             OSError: The disk refused, now or earlier, when the caller went on regardless.
@@ -142,6 +146,16 @@ class Spool:
         with self._stage.folder(self.part) as folder:
             if folder.lstat(name).st_size != self.size:
                 raise OSError(errno.EIO, "an earlier write of it failed", folder.where(name))
+
+    def finish(self) -> None:
+        """Have all bytes in the part file, durably and with the target's mode.
+
+        Raises:
+            OSError: As `complete`.
+        """
+        self.complete()
+        name = split(self.part)[1]
+        with self._stage.folder(self.part) as folder:
             folder.sync_contents(name)
             folder.match_mode(name, split(self.target)[1])
 
@@ -162,5 +176,6 @@ class Spool:
     def digest(self) -> str:
         """Return the keyed digest of the part file's bytes, in hex."""
         assert not self._buffer
+        assert self._stage.hashes
         self._settle()
         return self._digest.hexdigest()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import (
     AgentMemError,
+    Appeared,
     ConflictError,
     DamageError,
     Record,
@@ -16,6 +17,7 @@ from agentmem_cli.errors import (
 )
 from agentmem_cli.operations.imports.adapter import Said, Tally
 from agentmem_cli.operations.imports.belonging import at_home, standing_alone
+from agentmem_cli.operations.imports.beside import is_all_kept, keep_beside
 from agentmem_cli.operations.imports.foreign import ForeignFile, brief, read_lines
 from agentmem_cli.operations.imports.naming import session_name
 from agentmem_cli.operations.imports.places import place_in
@@ -35,7 +37,6 @@ from agentmem_cli.operations.imports.targets import (
 )
 from agentmem_cli.operations.imports.unchanged import unchanged
 from agentmem_cli.storage.directory import DirStore
-from agentmem_cli.storage.store import batch_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -163,8 +164,12 @@ def _import_into(transcript: Transcript, folder: Path, options: Options) -> Repo
     older = _older_copy(transcript, folder, options)
     if older is not None:
         return older
-    report = _import(transcript, store, folder, options)
-    if not options.dry_run:
+    try:
+        report = _import(transcript, store, folder, options)
+    except Appeared:
+        # Why once more: another import made the session meanwhile, so it is gone on with.
+        return _import_into(transcript, folder, options)
+    if not (options.dry_run or report.created):
         _note_sizes(store, written=not report.nothing_new)
     return report
 
@@ -204,6 +209,8 @@ def _needs_nothing(transcript: Transcript, store: DirStore, maps: Sequence[OldMa
     That is where it is whole, and no file that it refers to and lacks has come since.
     """
     if not seems_whole(store, maps):
+        return False
+    if any(old.header.kept for old in maps) and not is_all_kept(transcript, store):
         return False
     for stream in transcript.streams:
         finds = getattr(stream, "finds", None)
@@ -330,6 +337,11 @@ def _nothing_new(sources: Sequence[SourceIn], maps: Sequence[OldMap], options: O
     return wanted and all(source.unchanged for source in sources)
 
 
+def _keep_beside(transcript: Transcript, batch: Batch, main: SourceIn, *, wanted: bool) -> None:
+    if wanted:
+        keep_beside(transcript, batch, main.tally)
+
+
 def _import(
     transcript: Transcript, store: DirStore, path: Path, options: Options, *, older: bool = False
 ) -> Report:
@@ -340,7 +352,7 @@ def _import(
         if options.dry_run:
             batch: Batch = Nowhere(store)
         else:
-            batch = stack.enter_context(batch_of(store, options.lock_wait_s))
+            batch = stack.enter_context(store.beginning(wait_s=options.lock_wait_s))
         # Why read again: only what is there under the lock is what will be written to.
         source = transcript.streams[0].path
         refuse_rewritten(store, source)
@@ -369,6 +381,7 @@ def _import(
         if not importing.counts.messages:
             msg = f"{source}: no message recognised"
             raise Unrecognised(msg)
+        _keep_beside(transcript, batch, sources[0], wanted=options.keep_source and not older)
         created = not (folds or maps)
         report = report_of(importing, sources, transcript, path, options, created=created)
         if options.sealing is not None and not options.dry_run:

@@ -21,6 +21,7 @@ from agentmem_cli.operations.imports.nowhere import Behind
 from agentmem_cli.operations.imports.picked import Facts
 from agentmem_cli.operations.imports.report import Counts
 from agentmem_cli.operations.imports.sources import has_come, merged, read_beside
+from agentmem_cli.operations.metas import noted
 from agentmem_cli.session.codec import dumps
 from agentmem_cli.session.images import (
     BLOB_FOLDER,
@@ -352,8 +353,18 @@ class Importing:
         main = self.out.logs.get(self.out.log_name(MAIN))
         times = [out.updated for out in self.out.logs.values() if out.updated is not None]
         meta = self.facts.meta(self._old_meta(), self._sources[0].kind, main)
-        data = meta._replace(updated=max(times, default=None)).encode()
+        meta = meta._replace(updated=max(times, default=None))
+        if not (self._target.folds or self._target.maps):
+            meta = self._noted(meta)
+        data = meta.encode()
         self._target.batch.write_file(META, data)
+
+    def _noted(self, meta: SessionMeta) -> SessionMeta:
+        """Return *meta* with the logs that it is true of, all written whole just now."""
+        logs = self.out.logs
+        started = [out.started for out in logs.values() if out.started is not None]
+        sizes = {name: out.size for name, out in logs.items()}
+        return noted(meta, sizes, min(started, default=None), 0)
 
     def _old_meta(self) -> SessionMeta | None:
         if not (self._target.folds or self._target.maps):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+
 from typing import TYPE_CHECKING
 
 import pytest
@@ -275,6 +277,35 @@ def test_a_rewritten_session_is_passed_by_where_the_source_was_imported_again(
     report = take(source, root)
 
     assert (report.path, report.new) == (second.path, 2)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sessions are made in place there")
+def test_a_session_that_another_import_makes_meanwhile_is_gone_on_with(
+    source: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from agentmem_cli.storage import fresh
+
+    appear = fresh._appear
+    other: list[Report] = []
+
+    def late(stage: str, target: str) -> None:
+        monkeypatch.setattr(fresh, "_appear", appear)
+        whole = source.read_bytes()
+        put(source, FIRST)
+        other.append(take(source, root))
+        put(source, whole)
+        appear(stage, target)
+
+    monkeypatch.setattr(fresh, "_appear", late)
+    put(source, FIRST + MORE)
+
+    report = take(source, root)
+
+    assert (other[0].created, other[0].new) == (True, report.known)
+    assert (report.created, report.path) == (False, other[0].path)
+    assert report.new > 0
+    assert [path.name for path in root.iterdir()] == [report.path.name]
+    assert kept_source(report.path, source) == source.read_bytes()
 
 
 @pytest.mark.parametrize("key", [b"rewrites", b"re\\u0077rites", b" " * 5_000 + b"rewrites"])
