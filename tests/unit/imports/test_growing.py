@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-
 from typing import TYPE_CHECKING
 
 import pytest
