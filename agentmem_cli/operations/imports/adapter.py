@@ -216,6 +216,8 @@ class Transcript(NamedTuple):
     whole: Transcript | None = None
     """Of an agent whose session's own file is not there: the same file as a part of that
     session, which may have been imported before."""
+    beside: tuple[Path, ...] = ()
+    """Folders beside its main file that are the session's own: all in them is kept with it."""
 
 
 class Adapter(Protocol):

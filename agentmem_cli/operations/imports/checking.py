@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import DamageError
+from agentmem_cli.operations.imports.beside import check_beside
 from agentmem_cli.operations.imports.maps import FOLDER, MAP_END, OldMap
 from agentmem_cli.operations.imports.standing import LogIndex, is_kept
 from agentmem_cli.session.lines import scan
@@ -80,6 +81,7 @@ def check_maps(
         found += _awaited(old)
         if not is_kept(store, old):
             found.append(BadMap(old.name, f"not the {old.header.kept} bytes that its map says"))
+    found += (BadMap(file, why) for file, why in check_beside(store))
     return found
 
 

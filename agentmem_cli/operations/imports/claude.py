@@ -23,6 +23,7 @@ from agentmem_cli.operations.imports.claude_files import (
     Outputs,
     child_at,
     main_file,
+    own_folders,
 )
 from agentmem_cli.operations.imports.claude_messages import KIND
 from agentmem_cli.operations.imports.claude_reading import Own, Reading
@@ -92,7 +93,8 @@ class ClaudeAdapter:
     def _session(self, path: Path, session: str) -> Transcript:
         children = self._files.children(path, session)
         main = ClaudeStream(path, Own(MAIN, session, Outputs(path, session)), path.name)
-        return Transcript(KIND, session, (main, *_agents(path, session, children)))
+        streams = (main, *_agents(path, session, children))
+        return Transcript(KIND, session, streams, beside=own_folders(path, session))
 
 
 def _speaks(value: Object, kind: str) -> bool:

@@ -246,9 +246,7 @@ class Outputs:
 
     def __init__(self, main: Path, session: str) -> None:
         """Take the folder of the *session* whose transcript is *main*."""
-        self._folders = tuple(
-            main.parent / name for name in dict.fromkeys((main.stem, session)) if _is_name(name)
-        )
+        self._folders = own_folders(main, session)
 
     def find(self, told: str) -> tuple[Path | None, str]:
         """Find the file that a transcript calls *told*.
@@ -274,6 +272,12 @@ class Outputs:
                 why = _unfit(path)
                 return (None, why) if why else (path, "")
         return None, "outside" if outside else "missing"
+
+
+def own_folders(main: Path, session: str) -> tuple[Path, ...]:
+    """Return the folders that are those of the *session* whose transcript is *main*."""
+    names = dict.fromkeys((main.stem, session))
+    return tuple(main.parent / name for name in names if _is_name(name))
 
 
 def _plain_file(folder: Path, parts: Sequence[str]) -> Path | None:

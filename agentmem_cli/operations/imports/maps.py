@@ -41,6 +41,9 @@ FOLDER: Final = "plugins/import/"
 MAP_END: Final = ".map.jsonl"
 """How a map's name ends; before it stands its source's."""
 
+BESIDE_END: Final = ".beside.jsonl"
+"""How the name of `beside.NOTES` ends."""
+
 VERSION: Final = 1
 """Of the map, and of what adapters make: fingerprints of another one say nothing."""
 
@@ -303,7 +306,7 @@ def _string(value: object) -> str:
 def source_name(name: str) -> str:
     """Return the name that a source called *name* is kept under, among the session's files."""
     safe = safe_path(name)
-    return FOLDER + (f"{safe}_" if safe.endswith(MAP_END) else safe)
+    return FOLDER + (f"{safe}_" if safe.endswith((MAP_END, BESIDE_END)) else safe)
 
 
 def body_digest() -> hashlib.blake2b:
