@@ -168,17 +168,22 @@ def is_all_kept(transcript: Transcript, store: Files) -> bool:
     if not there:
         return True
     try:
-        known = {each.name: each.seen for each in noted(store)}
+        known = {each.name: each for each in noted(store)}
     except DamageError:
         return True
-    return all(known.get(name) == _seen(path) for name, path in there if _fits(path))
+    return all(_is_kept(path, known.get(name)) for name, path in there)
 
 
-def _fits(path: Path) -> bool:
+def _is_kept(path: Path, was: Beside | None) -> bool:
+    """Whether a file is what is kept of it; one that cannot be kept counts as kept."""
     try:
-        return path.stat().st_size <= ATTACHED_BYTES_MAX and os.access(path, os.R_OK)
+        if was is not None and was.seen == _seen(path):
+            return True
+        if was is None or was.size != path.stat().st_size:
+            return path.stat().st_size > ATTACHED_BYTES_MAX or not os.access(path, os.R_OK)
+        return was.is_same(read_beside(path))
     except OSError:
-        return False
+        return True
 
 
 def _seen(path: Path) -> tuple[int, ...]:

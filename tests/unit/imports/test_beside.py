@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agentmem_cli.operations.imports import beside, sources
 from agentmem_cli.operations.imports.beside import NOTES, noted
 from tests.cli.running import ok, run
 from tests.unit.imports.building import put, store_of, take
@@ -101,19 +102,30 @@ def test_what_comes_changes_or_goes_later_is_taken_and_nothing_is_lost(
     assert ok("verify", first.session).status == 0
 
 
-def test_files_whose_times_alone_changed_are_not_written_again(source: Path, root: Path) -> None:
-    first = take(source, root)
-    path = source.parent / MAIN / "tool-results" / "deep" / "er.bin"
-    os.utime(path, (5, 5))
-    kept = root / first.session / "files" / "plugins" / "import" / path.relative_to(source.parent)
-    before = kept.stat().st_mtime_ns
+def test_files_whose_times_alone_changed_are_nothing_new(source: Path, root: Path) -> None:
+    report = take(source, root)
+    before = {path: path.stat().st_mtime_ns for path in report.path.rglob("*")}
+    for path in (source.parent / MAIN).rglob("*"):
+        os.utime(path, (5, 5))
 
-    take(source, root)
-    take(source, root)
+    again = take(source, root)
 
-    assert kept.stat().st_mtime_ns == before
-    (now,) = (each for each in noted(store_of(first)) if each.name.endswith("er.bin"))
-    assert 5_000_000_000 in now.seen
+    assert again.nothing_new
+    assert {path: path.stat().st_mtime_ns for path in report.path.rglob("*")} == before
+
+
+def test_a_file_that_is_too_large_is_told_and_stops_nothing(
+    source: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "ATTACHED_BYTES_MAX", len(LARGE) - 1)
+    monkeypatch.setattr(beside, "ATTACHED_BYTES_MAX", len(LARGE) - 1)
+
+    report = take(source, root)
+    again = take(source, root)
+
+    assert any("er.bin is not kept" in flaw.why for flaw in report.unusable)
+    assert not any(each.name.endswith("er.bin") for each in noted(store_of(report)))
+    assert again.nothing_new
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need a right there")
