@@ -44,7 +44,8 @@ COMPACTIONS: Final = frozenset({"compaction", "compaction_summary", "context_com
 ITEMS: Final = REPLIES | OUTPUTS | COMPACTIONS | {"message", "agent_message", "ghost_snapshot"}
 """Every response item that is known."""
 
-_TEXTS: Final = frozenset({"input_text", "output_text", "text"})
+# Why no set: a type comes from JSON, and an array has no hash.
+_TEXTS: Final = ("input_text", "output_text", "text")
 _TEXT: Final = frozenset({"type", "text"})
 _IMAGE: Final = frozenset({"type", "image_url"})
 
