@@ -67,7 +67,9 @@ def check_folder(
     """
     _check_place(folder, store, root)
     if folder.exists() and not folder.is_dir():
-        msg = f"{folder}: a file, and {_files(len(names))} of this session in a folder"
+        count = len(names)
+        told = "this session goes" if count == 1 else f"the {count} files of this session go"
+        msg = f"{folder}: a file, and {told} into a folder"
         hint = "Name a folder with -o; --agent NAME exports the transcript of one agent alone."
         raise ConflictError(msg, hint=hint)
     if folder.is_symlink() and not folder.exists():
@@ -82,10 +84,6 @@ def check_folder(
             if (folder / above).exists() and not (folder / above).is_dir():
                 raise _in_the_way(folder / above, path)
         _check_new(path, force=force)
-
-
-def _files(number: int) -> str:
-    return "the transcript stands" if number == 1 else f"{number} files stand"
 
 
 def _in_the_way(there: Path, path: Path) -> ConflictError:

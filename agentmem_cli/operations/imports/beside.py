@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import DamageError
@@ -26,7 +27,6 @@ from agentmem_cli.session.images import BLOB_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from agentmem_cli.operations.imports.adapter import Tally, Transcript
     from agentmem_cli.session.codec import Object
@@ -201,6 +201,6 @@ def _files(transcript: Transcript) -> Iterator[tuple[str, Path]]:
         for folder, folders, names in os.walk(top):
             folders.sort()
             for name in sorted(names):
-                path = top.joinpath(folder, name)
+                path = Path(folder, name)
                 if path not in taken and not path.is_symlink() and path.is_file():
                     yield path.relative_to(base).as_posix(), path

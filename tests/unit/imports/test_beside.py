@@ -61,6 +61,17 @@ def test_the_export_gives_the_whole_folder_back(source: Path, tmp_path: Path, ro
     assert take(tmp_path / "out" / source.name, root).nothing_new
 
 
+def test_a_relative_path_gives_the_same(
+    source: Path, tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    report = take(source.relative_to(tmp_path), root)
+
+    assert _given_back(report, tmp_path) == _files(source.parent)
+    assert take(source, root).nothing_new
+
+
 def test_what_a_record_refers_to_is_kept_once(source: Path, root: Path) -> None:
     store = store_of(take(source, root))
 
