@@ -139,7 +139,7 @@ def fresh_batch(target: str) -> Iterator[FreshBatch]:
             step failed (the fsync of the folder that it stands in).
     """
     above, _ = os.path.split(target)
-    make_folders(above)
+    made = make_folders(above)
     stages = os.path.join(above, STAGES)
     stage = _make_stage(stages)
     try:
@@ -159,6 +159,8 @@ def fresh_batch(target: str) -> Iterator[FreshBatch]:
         _remove(stage)
         with contextlib.suppress(OSError):
             os.rmdir(stages)
+            if made:
+                os.rmdir(above)  # where no session came of it
 
 
 def _make_stage(stages: str) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 BUDGET_BYTES: Final = 8 * CHUNK_BYTES
 """Bytes that all spools of a batch hold in memory together, whatever their number."""
 
-THREAD_BYTES: Final = CHUNK_BYTES // 4
+THREAD_BYTES: Final = CHUNK_BYTES
 """Bytes from which hashing them is worth a thread."""
 
 DIGEST_BYTES: Final = 32

@@ -15,10 +15,8 @@ from agentmem_cli.errors import (
     Unrecognised,
     UsageError,
 )
-from agentmem_cli.operations.imports.adapter import Said, Tally
 from agentmem_cli.operations.imports.belonging import at_home, standing_alone
 from agentmem_cli.operations.imports.beside import is_all_kept, keep_beside
-from agentmem_cli.operations.imports.foreign import ForeignFile, brief, read_lines
 from agentmem_cli.operations.imports.naming import session_name
 from agentmem_cli.operations.imports.places import place_in
 from agentmem_cli.operations.imports.recognised import WITHOUT_IDS, Exported, known_again
@@ -186,7 +184,6 @@ def _as_before(
     Raises:
         ConflictError: A session of its name is there that no import made.
         DamageError: A map is damaged.
-        Unrecognised: The source is new, and holds no message.
     """
     headers, read = unchanged(transcript, store, keep_source=options.keep_source)
     maps = find_maps(store)
@@ -195,7 +192,6 @@ def _as_before(
         return (headers if _needs_nothing(transcript, store, maps) else None), read
     if not maps:
         refuse_without_map(store, transcript.streams[0].path)
-        _check_messages(transcript)
         return None, True
     with _opened(transcript, maps) as sources:
         if _nothing_new(sources, maps, options) and _needs_nothing(transcript, store, maps):
@@ -287,37 +283,12 @@ def _note_sizes(store: DirStore, *, written: bool) -> None:
         return
 
 
-def _check_messages(transcript: Transcript) -> None:
-    """See that there is a message at all, before anything is written.
-
-    Raises:
-        Unrecognised: There is none.
-    """
-    # Why briefly first: the first message can be an image, and it is read again anyway.
-    if _messages(transcript, brief)[0]:
-        return
-    found, lines = _messages(transcript, iter)
-    if found:
-        return
+def _no_message(transcript: Transcript, sources: Sequence[SourceIn]) -> Unrecognised:
+    lines = sum(source.tally.lines for source in sources)
     path = transcript.streams[0].path
     msg = f"{path}: {plural(lines)}, no message recognised (read as {transcript.kind})"
     other = "; --from KIND reads it as another kind" if len(kinds()) > 1 else ""
-    raise Unrecognised(msg, hint=f"Nothing was imported{other}.")
-
-
-def _messages(
-    transcript: Transcript, look: Callable[[Iterator[bytes]], Iterator[bytes]]
-) -> tuple[bool, int]:
-    """Return whether there is a message, and the number of lines that were read to know it."""
-    lines = 0
-    for stream in transcript.streams:
-        tally = Tally()
-        with ForeignFile(stream.path) as source:
-            records = read_lines(look(source.chunks()), stream.accepts, tally)
-            if any(isinstance(item, Said) for item in stream.items(records, tally)):
-                return True, lines
-        lines += tally.lines
-    return False, lines
+    return Unrecognised(msg, hint=f"Nothing was imported{other}.")
 
 
 @contextmanager
@@ -379,8 +350,7 @@ def _import(
         importing = Importing(sources, target, wishes)
         importing.run()
         if not importing.counts.messages:
-            msg = f"{source}: no message recognised"
-            raise Unrecognised(msg)
+            raise _no_message(transcript, sources)
         _keep_beside(transcript, batch, sources[0], wanted=options.keep_source and not older)
         created = not (folds or maps)
         report = report_of(importing, sources, transcript, path, options, created=created)

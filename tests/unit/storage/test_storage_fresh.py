@@ -107,6 +107,18 @@ def test_nothing_staged_makes_no_session(tmp_path: Path) -> None:
     assert entries(tmp_path) == []
 
 
+def test_a_root_of_which_nothing_came_goes_again(tmp_path: Path) -> None:
+    def fail() -> None:
+        with DirStore.open(tmp_path / "root" / "s").beginning() as batch:
+            fill(batch)
+            refuse()
+
+    with pytest.raises(OSError, match="broken disk"):
+        fail()
+
+    assert entries(tmp_path) == []
+
+
 def test_its_files_are_for_their_owner_alone(tmp_path: Path) -> None:
     old = os.umask(0)
     try:
