@@ -19,7 +19,7 @@ from agentmem_cli.operations.imports.adapter import MAIN, any_ms
 from agentmem_cli.operations.imports.sources import ATTACHED_BYTES_MAX
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 AGENT_FILE = re.compile(r"agent-(?P<agent>.+)\.jsonl")
 """The name of an agent's transcript."""
@@ -75,7 +75,7 @@ class Files:
         for child in self._siblings(main.parent).get(session, ()):
             if child.path != main:
                 found.setdefault(child.path, child)
-        return list(found.values())
+        return _distinct(found.values())
 
     def main_of(self, path: Path) -> Path | None:
         """Return the transcript of the session that the agent's file *path* belongs to.
@@ -128,7 +128,7 @@ def main_file(path: Path, session: str | None) -> Path | None:
 def parts_in(paths: Sequence[Path]) -> list[Path]:
     """Return those of *paths* that are read with a session's transcript among them.
 
-    That is its agents' transcripts and descriptions, and its long outputs.
+    That is its agents' transcripts, and all else that stands in its folder.
     """
     there = set(paths)
     files = Files()
@@ -140,11 +140,47 @@ def parts_in(paths: Sequence[Path]) -> list[Path]:
         elif path.name.endswith(_META_END):
             main = files.main_of(path.with_name(path.name.removesuffix(_META_END) + ".jsonl"))
         else:
-            owner = _owner(path, "tool-results")
+            owner = _owner(path, "tool-results") or _owner(path, "subagents")
             main = None if owner is None else owner.with_name(f"{owner.name}.jsonl")
         if main is not None and main in there:
             found.append(path)
     return found
+
+
+def _distinct(found: Iterable[Child]) -> list[Child]:
+    """Return agents no two of which have one id, and of a file and its copy the fuller one."""
+    kept: dict[str, Child] = {}
+    for child in found:
+        agent = child.agent
+        twin = kept.get(agent)
+        if twin is not None and _begins_alike(twin.path, child.path):
+            child = max(twin, child, key=lambda each: _size(each.path))  # noqa: PLW2901 - the fuller
+        elif twin is not None:
+            agent = f"{agent} ({child.path.parent.name})"
+        kept[agent] = child._replace(agent=agent)
+    return list(kept.values())
+
+
+def _begins_alike(one: Path, other: Path) -> bool:
+    """Whether the shorter of two files is the beginning of the longer one."""
+    left = min(_size(one), _size(other))
+    try:
+        with one.open("rb") as first, other.open("rb") as second:
+            while left > 0:
+                size = min(left, _SCAN_BYTES)
+                if first.read(size) != second.read(size):
+                    return False
+                left -= size
+    except OSError:
+        return False
+    return True
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def _owner(path: Path, kind: str) -> Path | None:
@@ -162,9 +198,10 @@ def child_at(path: Path) -> Child:
     except OSError:
         head = b""
     session, time = _SESSION.search(head), _TIME.search(head)
+    agent = path.stem if named is None else named["agent"]
     return Child(
         path,
-        path.stem if named is None else named["agent"],
+        f"agent-{MAIN}" if agent == MAIN else agent,
         None if session is None else session[1].decode("utf-8", "replace"),
         None if time is None else any_ms(time[1].decode("utf-8", "replace")),
     )

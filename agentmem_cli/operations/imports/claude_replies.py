@@ -196,5 +196,10 @@ def block_key(owner: str | None, block: JSON) -> int:
     return hash((owner, repr(block)))
 
 
+def content_key(blocks: list[JSON]) -> int:
+    """Return a number by which a whole content is known again, whoever's it is."""
+    return hash(tuple(block_key(None, block) for block in blocks))
+
+
 _TELLING: Final = ("id", "text", "thinking", "tool_use_id", "data")
 """Fields of which one tells a block from others."""
