@@ -183,8 +183,9 @@ class Stream(Protocol):
         was made, ms since 1970 UTC. It is then not opened before the others
         have come that far. And where its items can have ``awaited``, a method
         ``finds(told: str) -> bool``: whether such a file is to be had now.
-        And ``alone``, a str or None: the id of the session that it is where
-        the files it belongs with are not at hand.
+        And ``anew``, a bool: whether the tool replaces the file, so that its
+        saved values can change. And ``alone``, a str or None: the id of the
+        session that it is where the files it belongs with are not at hand.
         """
         ...
 

@@ -217,6 +217,9 @@ class OrphanStream(ClaudeStream):
 class MetaStream:
     """What stands beside an agent's transcript: its description, its kind, its call."""
 
+    anew = True
+    """Whether the file can be replaced by another one."""
+
     def __init__(self, child: Child, family: Family, name: str) -> None:
         """Read the description of *child*, kept as *name*."""
         self.path = child.meta

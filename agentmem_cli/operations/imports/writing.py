@@ -288,13 +288,16 @@ class Importing:
         return value
 
     def _edit(self, source: SourceIn, known: Known, timed: Timed, body: bytes) -> Placed:
-        """Change the message that the source has gone on with, or of which a file has come.
+        """Change what the source has gone on with, or written anew, or of which a file has come.
 
         Raises:
             ConflictError: It has not gone on with it but differs.
         """
         item, t, _ = timed
         out = self.out.logs.get(known.log)
+        if out is not None and isinstance(item, Kept) and getattr(source.stream, "anew", False):
+            self.counts.new += 1
+            return self.out.set_value(out, t, item.key, self._value(item))
         came = has_come(known, item)
         if not (known.open or came) or known.id is None or out is None or out.fold is None:
             raise _parted(source)

@@ -10,6 +10,7 @@ from agentmem_cli.cli.imported_words import details
 from agentmem_cli.operations.imports.adapter import CWD
 from agentmem_cli.operations.imports.claude import SPAWNED
 from agentmem_cli.operations.imports.folders import import_paths, sources_of
+from agentmem_cli.operations.verify import verify
 from agentmem_cli.session.author import Author
 from agentmem_cli.session.codec import dumps
 from agentmem_cli.session.keys import FORKED_FROM, TITLE
@@ -443,3 +444,20 @@ def test_every_file_of_a_session_that_is_cut_off_is_told(
     told = capsys.readouterr().err
     assert f"{main}: cut off in line 5" in told
     assert f"{agent}: cut off in line 3" in told
+
+
+def test_a_description_that_was_replaced_is_the_new_one(tmp_path: Path, root: Path) -> None:
+    main = put(tmp_path / f"{SID}.jsonl", spawning())
+    put(tmp_path / SID / "subagents" / "agent-k1.jsonl", kid())
+    meta = tmp_path / SID / "subagents" / "agent-k1.meta.json"
+    put(meta, dumps({"agentType": "x", "description": "Look"}))
+    take(main, root)
+    put(meta, dumps({"agentType": "x", "description": "Look again", "toolUseId": "t1"}))
+
+    report = take(main, root)
+
+    assert report.new == 2
+    assert saved_of(report, "k1")[TITLE] == "Look again"
+    assert saved_of(report, "k1")[SPAWNED] == {"call": "t1", "type": "x"}
+    assert take(main, root).nothing_new
+    assert verify(store_of(report)).findings == ()
