@@ -8,6 +8,8 @@ digest that a map holds, and by exporting the sessions that begin with the same
 words and comparing messages.
 """
 
+# ruff: noqa: PTH116, PTH118 - every session is looked at; Path costs ten times a join
+
 from __future__ import annotations
 
 import os
@@ -28,6 +30,7 @@ from agentmem_cli.session.codec import loads, loads_fast
 from agentmem_cli.session.keys import SESSION
 from agentmem_cli.session.message import parts_of
 from agentmem_cli.storage.directory import DirStore
+from agentmem_cli.storage.layout import FILES, LOGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,8 +101,8 @@ def known_again(transcript: Transcript, root: Path) -> str | Exported:
             return each.name
     for each in found:
         # Why a rewritten one: what went from it would come back as another session.
-        if (_goes_on(path, each) or _is_older(path, each)) and (
-            not _is_there(each.header) or rewritten_log(each.store) is not None
+        if (each.rewritten or not _is_there(each.header)) and (
+            _goes_on(path, each) or _is_older(path, each)
         ):
             return each.name
     exported = exported_from(path, root)
@@ -112,27 +115,48 @@ class _Candidate(NamedTuple):
     """A session of an import whose source began with the same record."""
 
     name: str
-    store: DirStore
+    folder: Path
     map_of: str
     """Its kept source's name among its files."""
     header: MapHeader
+    rewritten: bool
 
 
 def _candidates(transcript: Transcript, root: Path) -> Iterator[_Candidate]:
     # Why: these names end in a digest of the first record, which does not change.
     _, dash, digest = transcript.id.rpartition("-")
     end, begin = f"{dash}{digest}", f"{transcript.kind}-"
-    for name in names(str(root)):
+    top = str(root)
+    for name in names(top):
         if not name.startswith(begin) or end not in name:
             continue
+        session = os.path.join(top, name)
         try:
-            store = DirStore.open(root / name)
-            headers = headers_of(store)
+            yield from _made_of(session, _changed(session), transcript.kind)
         except (AgentMemError, OSError):
             continue
-        for kept, header in headers.items():
-            if header.kind == transcript.kind:
-                yield _Candidate(name, store, kept, header)
+
+
+def _changed(session: str) -> tuple[int, int]:
+    """Return what changes with a session's maps and, but for their growth, its logs."""
+    logs, maps = os.path.join(session, LOGS), os.path.join(session, FILES, FOLDER)
+    return os.stat(logs).st_mtime_ns, os.stat(maps).st_mtime_ns
+
+
+@lru_cache(maxsize=20_000)
+def _made_of(session: str, _: tuple[int, int], kind: str) -> tuple[_Candidate, ...]:
+    """Return what sources of a *kind* a session was made of.
+
+    Many sources of one run can begin alike, so it is kept as long as nothing was replaced.
+    """
+    folder = Path(session)
+    store = DirStore.open(folder)
+    rewritten = rewritten_log(store) is not None
+    return tuple(
+        _Candidate(folder.name, folder, kept, header, rewritten)
+        for kept, header in headers_of(store).items()
+        if header.kind == kind
+    )
 
 
 def _is_free(root: Path, name: str) -> bool:
@@ -163,7 +187,15 @@ def _begins(path: Path, header: MapHeader) -> bool:
 
 def _is_there(header: MapHeader) -> bool:
     """Whether the source still stands where it was imported from."""
-    return bool(header.path) and _begins(Path(header.path), header)
+    if not header.path:
+        return False
+    try:
+        found = os.stat(header.path)
+    except OSError:
+        return False
+    # Why first: there can be thousands that begin alike, and this reads none of them.
+    seen = (found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+    return (found.st_size, seen) == (header.size, header.seen) or _begins(Path(header.path), header)
 
 
 def _goes_on(path: Path, known: _Candidate) -> bool:
@@ -186,7 +218,7 @@ def _kept(known: _Candidate) -> bytes | None:
     if not 0 < header.kept == header.size <= _COMPARED_BYTES:
         return None
     try:
-        return known.store.read_file(known.map_of)
+        return DirStore.open(known.folder).read_file(known.map_of)
     except (AgentMemError, OSError):
         return None
 
@@ -206,20 +238,28 @@ def exported_from(path: Path, root: Path) -> Exported | None:
     if not texts:
         return None
     found: list[Object] | None = None
-    for name in names(str(root)):
-        session = root / name
+    top = str(root)
+    for name in names(top):
+        session = os.path.join(top, name)
         try:
-            store = DirStore.open(session)
-            likely = (log for log in store.logs() if log != SESSION)
-            for log in [log for log in likely if _first_text(str(session), log) in texts]:
+            changed = os.stat(os.path.join(session, LOGS)).st_mtime_ns
+            likely = [log for log, text in _texts_in(session, changed) if text in texts]
+            for log in likely:
                 # Why not earlier: most files are no export, and this reads all of it.
                 found = _array(path) if found is None else found
-                if found and _is_export(found, store, log, path):
+                if found and _is_export(found, DirStore.open(Path(session)), log, path):
                     return Exported(name, log, len(found))
         except (AgentMemError, OSError):
             # Why: what is wrong with another session is no reason to refuse this source.
             continue
     return None
+
+
+@lru_cache(maxsize=100_000)
+def _texts_in(session: str, _: int) -> tuple[tuple[str, str | None], ...]:
+    """Return the first words of the user in each log; they stay as long as none is replaced."""
+    logs = DirStore.open(Path(session)).logs()
+    return tuple((log, _first_text(session, log)) for log in logs if log != SESSION)
 
 
 def _first_texts(path: Path) -> list[str]:
@@ -277,9 +317,8 @@ def _texts_of(message: Object) -> Iterator[str]:
                 yield text
 
 
-@lru_cache(maxsize=100_000)
 def _first_text(session: str, log: str) -> str | None:
-    """Return the first words of the user in a log; a log only grows, so they stay."""
+    """Return the first words of the user in a log."""
     from agentmem_cli.storage.survey import head_and_tail
 
     head, _, _ = head_and_tail(session, log, _HEAD_BYTES, 0)
