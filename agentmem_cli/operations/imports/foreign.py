@@ -54,8 +54,7 @@ _DIGITS: Final = bytes(48 if 48 <= byte <= 57 else 32 for byte in range(256))  #
 _LONG_RUN: Final = b"0" * 19
 """What an integer beyond 64 bits has at least, with every digit a zero."""
 
-_LONG_NUMBER = re.compile(rb"(?<![0-9.])[0-9]{19}")
-"""What the fast decoder may round: an integer beyond 64 bits. A fraction it reads exactly."""
+_POINT: Final = ord(".")
 
 
 class ForeignFile:
@@ -290,7 +289,15 @@ def _whole(piece: bytes) -> Object | None:
 
 def _has_long_number(piece: bytes) -> bool:
     """Whether an integer beyond 64 bits can be in *piece*; one in a string costs time only."""
-    return _LONG_RUN in piece.translate(_DIGITS) and _LONG_NUMBER.search(piece) is not None
+    digits = piece.translate(_DIGITS)
+    at = digits.find(_LONG_RUN)
+    while at >= 0:
+        # Why: behind a point it is a fraction, which the fast decoder reads exactly.
+        if at == 0 or piece[at - 1] != _POINT:
+            return True
+        end = digits.find(b" ", at)
+        at = -1 if end < 0 else digits.find(_LONG_RUN, end)
+    return False
 
 
 def _large(piece: bytes) -> Object | None:
