@@ -75,7 +75,7 @@ class Spool:
             raise ValueError(f"the batch's bytes for {self.target} are no longer wanted")
         size = len(data)
         self.size += size
-        if size > CHUNK_BYTES:
+        if size >= CHUNK_BYTES:
             self.flush()
             self._add(data)  # as it is: a copy of something large would cost its size again
             return size
