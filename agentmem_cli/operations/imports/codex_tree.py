@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -34,6 +35,9 @@ _HEAD_LINES: Final = 8
 
 _HEAD_BYTES: Final = 4 << 20
 """Bytes in which it is looked for: it can hold the model's whole instructions."""
+
+_REMEMBERED: Final = 1 << 15
+"""Rollouts whose headers are remembered: a watched folder is looked through every second or two."""
 
 _ID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _DIGEST_DIGITS: Final = 8
@@ -267,10 +271,23 @@ def _rollouts(paths: Iterable[Path]) -> list[Rollout]:
     """Return those of *paths* whose first lines hold a header."""
     found = []
     for path in paths:
-        head = _head(path)
-        if any(each.get("type") == "session_meta" or is_header(each) for each in head):
-            found.append(Rollout(path.absolute(), origin_of(path, head)))
+        try:
+            state = path.stat()
+        except OSError:
+            continue
+        origin = _origin_at(path, (state.st_ino, state.st_size, state.st_mtime_ns))
+        if origin is not None:
+            found.append(Rollout(path.absolute(), origin))
     return found
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _origin_at(path: Path, _: tuple[int, int, int]) -> Origin | None:
+    """Return the origin of the rollout at *path*; it is looked at anew when its state changes."""
+    head = _head(path)
+    if any(each.get("type") == "session_meta" or is_header(each) for each in head):
+        return origin_of(path, head)
+    return None
 
 
 def _head(path: Path) -> list[Object]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from agentmem_cli.errors import AgentMemError, Busy, Unrecognised
 from agentmem_cli.operations.imports.folders import OTHER, changed_since, gather, import_found
 from agentmem_cli.operations.imports.report import Outcome
-from agentmem_cli.operations.imports.sniff import choose
+from agentmem_cli.operations.imports.sniff import choose, for_many
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -46,6 +46,7 @@ class Watcher:
         self._sessions: dict[Path, str] = {}
         self._odd: dict[Path, Outcome] = {}
         self._unread: set[Path] = set()
+        self._parts: set[Path] = set()
         self._notices: list[Outcome] = []
 
     def poll(self, now_ms: int) -> Iterator[Outcome]:
@@ -61,12 +62,14 @@ class Watcher:
         stats = {source.path: _stat(source.path) for source in gathered.sources}
         stats.update((part, _stat(part)) for part in gathered.parts)
         below = _below(gathered.parts)
-        options = self._options._replace(now_ms=now_ms)
+        # Why each time: what these remember of the folders is true of this look only.
+        options = self._options._replace(now_ms=now_ms, adapters=for_many())
+        grown = self._grown(gathered, options)
         for source in gathered.sources:
             path = source.path
             near = below.get(path.with_suffix(""), [])
             files = {path, *self._files.get(path, ()), *near}
-            if self._seen.get(path) == _state(files, stats):
+            if path not in grown and self._seen.get(path) == _state(files, stats):
                 if path in self._odd:
                     self._notices.append(self._odd.pop(path))
                 continue
@@ -105,6 +108,17 @@ class Watcher:
             if path not in self._unread:
                 yield Outcome(path, error=error)
         self._unread = {*unread}
+
+    def _grown(self, gathered: Gathered, options: Options) -> set[Path]:
+        """Return the sources that a file has come to which is read with them."""
+        come = set(gathered.parts).difference(self._parts) if self._seen else set()
+        self._parts = set(gathered.parts)
+        known = {file.absolute() for files in self._files.values() for file in files}
+        mains = set()
+        for part in come:
+            if part.absolute() not in known:
+                mains.add(_main_of(part, self._kind, options))
+        return {source.path for source in gathered.sources if source.path.absolute() in mains}
 
     def _judge(self, path: Path, outcome: Outcome) -> None:
         """See whether what was not understood is to be told, now or at the next look."""
@@ -158,6 +172,15 @@ def _stat(path: Path) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return found.st_size, found.st_mtime_ns, found.st_ino
+
+
+def _main_of(part: Path, kind: str | None, options: Options) -> Path | None:
+    """Return the main file of the session that *part* is read with."""
+    try:
+        adapter, head = choose(part, kind, options.adapters)
+        return adapter.open(part, head).streams[0].path.absolute()
+    except (AgentMemError, OSError):
+        return None
 
 
 def _may_begin(path: Path, kind: str | None) -> bool:

@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agentmem_cli.errors import Busy, Unrecognised
-from agentmem_cli.operations.imports import watching
+from agentmem_cli.operations.imports import codex_tree, watching
 from agentmem_cli.operations.imports.folders import import_found
 from agentmem_cli.operations.imports.importing import Options
 from agentmem_cli.operations.imports.report import Outcome
 from agentmem_cli.operations.imports.watching import GONE, Watcher
 from tests.unit.imports.building import NOW, header, lines, put, user
+from tests.unit.imports.codex_building import CHILD, THREAD, meta, prompt, rollout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from agentmem_cli.operations.imports.folders import Source
+    from agentmem_cli.session.codec import Object
 
 
 @pytest.fixture
@@ -280,3 +282,49 @@ def test_below_a_folder_that_is_gone_itself_no_file_is_missed(
     assert isinstance(missing.error, FileNotFoundError)
     assert noticed == []
     assert _names(watcher) == ["a.jsonl", "b.jsonl"]
+
+
+def test_a_child_that_comes_is_taken_though_its_parent_stays_as_it_is(
+    root: Path, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    rollout(home, THREAD, meta(), prompt(1, "Why?"))
+    watcher = Watcher([home], root, Options(NOW))
+    for _ in watcher.poll(NOW):
+        pass
+    rollout(home, CHILD, meta(CHILD, parent_thread_id=THREAD), prompt(2, "Look."), day="06")
+    (come,) = watcher.poll(NOW)
+
+    assert come.report is not None
+    assert come.report.session == f"codex-{THREAD}"
+    assert (come.report.messages, come.report.agents) == (2, 2)
+    assert list(watcher.poll(NOW)) == []
+
+
+def test_many_rollouts_are_looked_at_once_a_look_and_not_again_while_they_stay(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    for number in range(6):
+        thread = f"{THREAD[:-1]}{number}"
+        rollout(home, thread, meta(thread), prompt(1, "Why?"))
+    heads: list[Path] = []
+    trees: list[Path] = []
+    head, files = codex_tree._head, codex_tree._files
+
+    def head_of(path: Path) -> list[Object]:
+        heads.append(path)
+        return head(path)
+
+    def files_of(folder: Path, deep: bool) -> list[Path]:
+        trees.append(folder)
+        return files(folder, deep)
+
+    monkeypatch.setattr(codex_tree, "_head", head_of)
+    monkeypatch.setattr(codex_tree, "_files", files_of)
+    watcher = Watcher([home], root, Options(NOW))
+    looks = [len([*watcher.poll(NOW)]) for _ in range(2)]
+
+    assert looks == [6, 0]
+    assert len(heads) == 6
+    assert len(trees) == 2
