@@ -14,8 +14,9 @@ import hashlib
 import os
 import re
 import stat
+from io import FileIO
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from agentmem_cli.errors import ConflictError, Unrecognised
 from agentmem_cli.limits import CHUNK_BYTES
@@ -27,12 +28,13 @@ from agentmem_cli.session.codec import loads, loads_fast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from io import FileIO
     from pathlib import Path
     from types import TracebackType
 
     from agentmem_cli.operations.imports.adapter import Tally
     from agentmem_cli.session.codec import JSON, Object
+
+_Chunk = TypeVar("_Chunk", bytes, bytearray)
 
 _BLANK: Final = b" \t\r\n"
 
@@ -110,6 +112,22 @@ class ForeignFile:
             OSError: It cannot be read.
             ConflictError: Another file stands there now.
         """
+        yield from self._read(FileIO.read)
+
+    def lent_chunks(self) -> Iterator[bytearray]:
+        """Yield what `chunks` does in one buffer, each until the next is asked for.
+
+        Fresh memory costs more than the reading.
+        """
+        buffer = bytearray(CHUNK_BYTES)
+
+        def read(handle: FileIO, most: int) -> bytearray:
+            got = handle.readinto(memoryview(buffer)[:most]) or 0
+            return buffer if got == CHUNK_BYTES else buffer[:got]
+
+        yield from self._read(read)
+
+    def _read(self, read: Callable[[FileIO, int], _Chunk]) -> Iterator[_Chunk]:
         if not self.size:
             return
         handle = self._reading = self.path.open("rb", buffering=0)
@@ -120,7 +138,7 @@ class ForeignFile:
                 raise ConflictError(msg, hint="Run the command again.")
             offset = 0
             while offset < self.size:
-                chunk = handle.read(min(CHUNK_BYTES, self.size - offset))
+                chunk = read(handle, min(CHUNK_BYTES, self.size - offset))
                 if not chunk:
                     return
                 offset += len(chunk)
@@ -142,21 +160,18 @@ class ForeignFile:
         return hasher.hexdigest()
 
 
-def brief(chunks: Iterable[bytes]) -> Iterator[bytes]:
+def brief(chunks: Iterable[bytes | bytearray]) -> Iterator[bytes]:
     """Yield *chunks* without those that are nothing but the inside of one long text.
 
-    It is for a look at what the records are: a line that holds an image is
-    then as short as other lines. Offsets behind what was left out are wrong.
-
-    Args:
-        chunks: A file's bytes, as `ForeignFile.chunks` gives them.
+    It is for a look at what the records of `ForeignFile.lent_chunks` are: a line
+    that holds an image is then as short as others. Later offsets are wrong.
     """
     for index, chunk in enumerate(chunks):
         if not index or len(chunk) < CHUNK_BYTES or not _is_inside(chunk):
-            yield chunk
+            yield bytes(chunk)
 
 
-def _is_inside(chunk: bytes) -> bool:
+def _is_inside(chunk: bytes | bytearray) -> bool:
     # Why the comma: without it two numbers of a long list could become one that is none.
     return chunk.isascii() and not any(mark in chunk for mark in (b'"', b"\\", b"\n", b",", b"\0"))
 

@@ -131,7 +131,7 @@ class _Look:
                     return
 
     def _chunks(self, source: ForeignFile) -> Iterator[bytes]:
-        for index, chunk in enumerate(brief(source.chunks())):
+        for index, chunk in enumerate(brief(source.lent_chunks())):
             if index and self._sure:
                 # Why: the line that is cut here can be as large as an image.
                 raise _Enough
