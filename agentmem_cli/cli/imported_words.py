@@ -76,6 +76,8 @@ def _compared(report: Report) -> list[str]:
         told.append(f"{count(report.new)} new")
     if report.edited:
         told.append(f"{count(report.edited)} gone on with or completed")
+    if report.titled and not report.created:
+        told.append("a title")
     return told
 
 
@@ -211,6 +213,7 @@ def value_of(report: Report) -> dict[str, JSON]:
         "session": report.session,
         "path": str(report.path),
         "created": report.created,
+        "titled": report.titled,
         "nothing_new": report.nothing_new,
         "older": report.older,
         "dry_run": report.dry_run,

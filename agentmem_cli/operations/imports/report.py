@@ -68,6 +68,8 @@ class Report:
     """What the session had lost since it was imported and this import put in again."""
     set_aside: tuple[TornTail, ...] = ()
     """Torn ends of logs that were moved out of the way."""
+    titled: bool = False
+    """Whether this import took the session's title from what stands beside the source."""
     created: bool = False
     """Whether the session was not there before."""
     older: bool = False
@@ -91,19 +93,30 @@ class Report:
     @property
     def nothing_new(self) -> bool:
         """Whether the source held nothing that the session did not."""
-        return not (self.new or self.edited or self.restored or self.created)
+        return not (self.new or self.edited or self.restored or self.titled or self.created)
 
 
 class Counts:
     """What was made of the sources."""
 
-    __slots__ = ("asides", "blobs", "edited", "known", "messages", "new", "restored", "values")
+    __slots__ = (
+        "asides",
+        "blobs",
+        "edited",
+        "known",
+        "messages",
+        "new",
+        "restored",
+        "titled",
+        "values",
+    )
 
     def __init__(self) -> None:
         """Start at nothing."""
         self.messages = self.asides = self.values = 0
         self.new = self.edited = self.known = self.restored = 0
         self.blobs = 0
+        self.titled = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +127,8 @@ class Outcome:
     report: Report | None = None
     error: AgentMemError | OSError | None = None
     skipped: str | None = None
-    """Why it was not tried: `folders.OTHER`, `folders.OLD`, or what `walking.Passed.why` says."""
+    """Why it was not tried: `folders.OTHER`, `folders.OLD`, or what `walking.Passed.why` says.
+    Or `folders.WAITING`, beside the error that says what it holds instead of messages."""
 
 
 def plural(lines: int) -> str:

@@ -68,6 +68,7 @@ def report_of(
         forked_from=importing.facts.fork,
         torn=ends[0][1] if ends else None,
         torn_ends=ends,
+        titled=counts.titled,
         created=created,
         older=importing.is_older,
         kept_source=options.keep_source,

@@ -33,6 +33,7 @@ from agentmem_cli.session.images import (
 )
 from agentmem_cli.session.keys import FORKED_FROM, TITLE
 from agentmem_cli.session.meta import META, BadMeta, SessionMeta
+from agentmem_cli.session.session import choose_main
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -99,7 +100,9 @@ class Importing:
     def is_older(self) -> bool:
         """Whether the sources hold nothing but a beginning of what was imported of them."""
         counts = self.counts
-        return self._ended_early and not (counts.new or counts.edited or counts.restored)
+        return self._ended_early and not (
+            counts.new or counts.edited or counts.restored or counts.titled
+        )
 
     def run(self) -> None:
         """Write logs, blobs, sources, maps and meta to the batch.
@@ -141,8 +144,8 @@ class Importing:
                 # Why: the log had it, and lost it; no map names it.
                 self._given_back[main.name] += main.size - before
             self.facts.keep(Kept(0, None, TITLE, title), MAIN)
-            self.counts.new += 1
-            self.counts.values += 1
+            # Why not among the new: no line of the source has it, so no map knows it.
+            self.counts.titled = True
 
     def _items(self, source: SourceIn) -> Iterator[Timed]:
         # Why a generator: the place for a source's bytes is opened when it is begun.
@@ -351,9 +354,10 @@ class Importing:
         part["data"] = {"type": "url", "value": REFERENCE + name}
 
     def _write_meta(self) -> None:
-        if not (self.counts.new or self.counts.edited or self.counts.restored):
+        counts = self.counts
+        if not (counts.new or counts.edited or counts.restored or counts.titled):
             return
-        main = self.out.logs.get(self.out.log_name(MAIN))
+        main = self.out.logs.get(self.out.log_name(MAIN)) or self._first_agent()
         times = [out.updated for out in self.out.logs.values() if out.updated is not None]
         meta = self.facts.meta(self._old_meta(), self._sources[0].kind, main)
         meta = meta._replace(updated=max(times, default=None))
@@ -361,6 +365,12 @@ class Importing:
             meta = self._noted(meta)
         data = meta.encode()
         self._target.batch.write_file(META, data)
+
+    def _first_agent(self) -> LogOut | None:
+        """Return the log that readers take for the main one where that has none."""
+        logs = self.out.logs.values()
+        chosen = choose_main([(out.name, out.parent, False) for out in logs], None)
+        return next((out for out in logs if out.name == chosen), None)
 
     def _noted(self, meta: SessionMeta) -> SessionMeta:
         """Return *meta* with the logs that it is true of, all written whole just now."""

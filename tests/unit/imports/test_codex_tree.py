@@ -248,7 +248,9 @@ def test_a_title_in_the_index_is_the_sessions_unless_it_has_one(tmp_path: Path, 
     assert main is not None
     assert main.saved[TITLE] == "Doubled hour"
     assert SessionMeta.read(store_of(report)).title == "Doubled hour"
-    assert take(parent(tmp_path), root).nothing_new
+    again = take(parent(tmp_path), root)
+    assert again.nothing_new
+    assert (report.new, report.values) == (again.known, again.values)
 
 
 def test_a_title_that_the_index_gets_later_conflicts_with_nothing(
@@ -263,6 +265,7 @@ def test_a_title_that_the_index_gets_later_conflicts_with_nothing(
     report = take(path, root)
 
     assert SessionMeta.read(store_of(report)).title == "Late"
+    assert (report.titled, report.new) == (True, 1)
     assert len(main_of(report)) == 3
 
 
