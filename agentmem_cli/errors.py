@@ -3,6 +3,7 @@
 AgentMemError            exit 2   any trouble not listed below
 ├── UsageError           exit 2   the words of a call do not fit
 ├── Unrecognised         exit 2   no known kind of transcript
+│   └── NoMessageYet     exit 2   the beginning of one, without a message
 ├── NotFoundError        exit 3   the session, agent, place or file is not there
 │   └── AmbiguousError   exit 3   more than one fits; the candidates are listed
 ├── ConflictError        exit 4   someone else holds it or changed it
@@ -62,6 +63,10 @@ class Unrecognised(AgentMemError):
     """A file is no transcript of a known kind, or holds nothing at all."""
 
     kind = "not_understood"
+
+
+class NoMessageYet(Unrecognised):
+    """A file is empty, or each of its records is known and none of them is a message."""
 
 
 class NotFoundError(AgentMemError):

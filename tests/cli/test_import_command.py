@@ -66,7 +66,7 @@ def test_the_only_source_fails_as_a_command_does(root: Path, tmp_path: Path) -> 
 
 
 def test_the_only_source_that_fails_gives_one_error_object_and_no_other(tmp_path: Path) -> None:
-    for words in ([put(tmp_path / "in" / "b.jsonl", b"")], [tmp_path / "in"]):
+    for words in ([put(tmp_path / "in" / "b.jsonl", b"no\n")], [tmp_path / "in"]):
         done = run("import", *words, "--json")
 
         assert (done.status, done.out) == (2, "")
@@ -109,7 +109,7 @@ def test_a_source_is_named_once_and_why_it_failed_in_words(
 def test_another_kind_is_proposed_only_where_there_is_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source = put(tmp_path / "a.jsonl", lines(header(id="a")))
+    source = put(tmp_path / "a.jsonl", lines(header(id="a"), b'{"type":"odd"}'))
     told = []
     for kinds in (("pi",), ("pi", "fax")):
         monkeypatch.setattr(importing, "kinds", lambda kinds=kinds: kinds)

@@ -127,6 +127,20 @@ def test_half_a_line_waits_until_it_is_whole(folder: Path, watching: Watching) -
     assert "cut off" not in told
 
 
+def test_files_without_a_message_yet_are_counted_at_the_end(
+    folder: Path, watching: Watching
+) -> None:
+    put(folder / "b.jsonl", b"")
+    put(folder / "c.jsonl", lines(header(id="c")))
+    put(folder / "d.jsonl", lines(header(id="d"), user(1, "hello")))
+    watching.until(2)
+    status, told = watching.end()
+
+    assert status == 130
+    assert told.count("2 files without a message yet") == 1
+    assert "jsonl" not in told
+
+
 def test_a_file_without_a_message_yet_is_no_trouble(folder: Path, watching: Watching) -> None:
     watching.until(1)
     path = put(folder / "b.jsonl", b"")

@@ -151,6 +151,11 @@ class Tally:
         if len(self.flaws) < FLAWS_MAX:
             self.flaws.append(Flaw(line, byte, why, lost))
 
+    def is_quiet(self, quiet: frozenset[str]) -> bool:
+        """Whether all was understood, and is of the *quiet* types that `Adapter.quiet` has."""
+        types = self.types.keys() - quiet
+        return not self.lost and all(name.partition("/")[0] in quiet for name in types)
+
     def leave(self, name: str) -> None:
         """Count a record of the type *name* that nothing is made of."""
         self.types[name] += 1
@@ -227,6 +232,14 @@ class Adapter(Protocol):
     @property
     def kind(self) -> str:
         """The word for ``--from`` and in front of a session's name."""
+        ...
+
+    @property
+    def quiet(self) -> frozenset[str]:
+        """Types of records, as `Tally.types` has them, that a session has before its first message.
+
+        Of ``type/subtype`` the first half is enough.
+        """
         ...
 
     def recognises(self, value: Object) -> int:

@@ -11,12 +11,12 @@ Source: public descriptions of its files as of 2026 (versions 1.0 to 2.1).
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
 from agentmem_cli.operations.imports.adapter import MAIN, Kept, Noted, Said, Transcript
 from agentmem_cli.operations.imports.claude_files import (
     AGENT_FILE,
+    UUID,
     Child,
     Family,
     Files,
@@ -54,16 +54,46 @@ _LOOSE: Final = {
     "ai-title": "aiTitle",
     "last-prompt": "lastPrompt",
     "permission-mode": "permissionMode",
+    "attribution-snapshot": "fileStates",
+    "speculation-accept": "timeSavedMs",
 }
 """Records outside of the tree by their type, and a field that they have."""
 
-_UUID = re.compile(r"(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_QUIET: Final = frozenset(
+    {
+        "agent-color",
+        "agent-name",
+        "agent-setting",
+        "ai-title",
+        "atis-latch",
+        "attachment",
+        "attribution-snapshot",
+        "bridge-session",
+        "content-replacement",
+        "custom-title",
+        "file-history-snapshot",
+        "last-prompt",
+        "meta.json",
+        "mode",
+        "permission-mode",
+        "pr-link",
+        "progress",
+        "queue-operation",
+        "speculation-accept",
+        "summary",
+        "system",
+        "tag",
+        "task-summary",
+        "worktree-state",
+    }
+)
 
 
 class ClaudeAdapter:
     """The adapter of Claude Code's transcripts."""
 
     kind = KIND
+    quiet = _QUIET
 
     def __init__(self) -> None:
         """Know no folder yet."""
@@ -90,6 +120,12 @@ class ClaudeAdapter:
             return _orphan(path)
         return self._session(path, _session_id(path, head))
 
+    def has_agents(self, path: Path) -> bool:
+        """Whether the file *path*, whatever it holds, stands where a session with agents has it."""
+        if path.suffix != ".jsonl" or AGENT_FILE.fullmatch(path.name) or path.is_symlink():
+            return False
+        return bool(self._files.children(path, path.stem))
+
     def _session(self, path: Path, session: str) -> Transcript:
         children = self._files.children(path, session)
         main = ClaudeStream(path, Own(MAIN, session, Outputs(path, session)), path.name)
@@ -109,7 +145,7 @@ def _session_id(path: Path, head: Sequence[Object]) -> str:
     told = [
         session for value in head if isinstance(session := value.get("sessionId"), str) and session
     ]
-    if path.stem in told or _UUID.fullmatch(path.stem) or not told:
+    if path.stem in told or UUID.fullmatch(path.stem) or not told:
         return path.stem
     return told[-1]
 

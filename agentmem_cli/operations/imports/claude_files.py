@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 AGENT_FILE = re.compile(r"agent-(?P<agent>.+)\.jsonl")
 """The name of an agent's transcript."""
 
+UUID = re.compile(r"(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""A session's id."""
+
 _META_END: Final = ".meta.json"
 _HEAD_BYTES: Final = 64 << 10
 """Bytes of an agent's file in which its session and its beginning are looked for."""
@@ -131,6 +134,7 @@ def parts_in(paths: Sequence[Path]) -> list[Path]:
     That is its agents' transcripts, and all else that stands in its folder.
     """
     there = set(paths)
+    own: dict[Path, bool] = {}
     files = Files()
     found = []
     for path in paths:
@@ -142,9 +146,27 @@ def parts_in(paths: Sequence[Path]) -> list[Path]:
         else:
             owner = _owner(path, "tool-results") or _owner(path, "subagents")
             main = None if owner is None else owner.with_name(f"{owner.name}.jsonl")
-        if main is not None and main in there:
-            found.append(path)
+        if main is None or main not in there:
+            main = _standing_above(path, there)
+            if main is not None and main not in own:
+                own[main] = child_at(main).session is not None
+            if main is None or not own[main]:
+                continue
+        found.append(path)
     return found
+
+
+def _standing_above(path: Path, there: set[Path]) -> Path | None:
+    """Return which of the files that are *there* has the folder that *path* stands in for its own.
+
+    Only a session's id counts: folders of any other name hold transcripts of their own.
+    """
+    for folder in path.parents:
+        if UUID.fullmatch(folder.name):
+            main = folder.with_name(f"{folder.name}.jsonl")
+            if main in there:
+                return main
+    return None
 
 
 def _distinct(found: Iterable[Child]) -> list[Child]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from agentmem_cli.operations.imports.adapter import MAIN, Said, Tally, Transcript
 from agentmem_cli.operations.imports.codex_notes import Around, copied_from
 from agentmem_cli.operations.imports.codex_parts import COMPACTIONS, ITEMS
-from agentmem_cli.operations.imports.codex_reading import RECORDS, Reading
+from agentmem_cli.operations.imports.codex_reading import QUIET, RECORDS, Reading
 from agentmem_cli.operations.imports.codex_tree import (
     family_of,
     is_header,
@@ -46,6 +46,7 @@ class CodexAdapter:
     """The adapter of Codex's rollouts."""
 
     kind = KIND
+    quiet = QUIET
 
     def __init__(self, *, remembers: bool = False) -> None:
         """Make one; with *remembers* it looks at each folder once only, for many sources."""

@@ -69,6 +69,31 @@ _COUNTED: Final = frozenset(
 EVENTS: Final = _TURNS | _ASIDES.keys() | _SPOKEN.keys() | _COUNTED
 """Events that are known by name; the others are counted by theirs."""
 
+QUIET: Final = frozenset(
+    {
+        "session_meta",
+        "turn_context",
+        "state",
+        "world_state",
+        "response_item/ghost_snapshot",
+        *(f"event_msg/{kind}" for kind in (_TURNS | _COUNTED) - {"agent_reasoning"}),
+        "event_msg/background_event",
+        "event_msg/deprecation_notice",
+        "event_msg/error",
+        "event_msg/mcp_startup_complete",
+        "event_msg/mcp_startup_update",
+        "event_msg/plan_update",
+        "event_msg/session_configured",
+        "event_msg/shutdown_complete",
+        "event_msg/stream_error",
+        "event_msg/thread_name_updated",
+        "event_msg/thread_rolled_back",
+        "event_msg/thread_settings_applied",
+        "event_msg/warning",
+    }
+)
+"""What a rollout can hold before its first message, as tallies have it."""
+
 
 class Reading:
     """One way through a rollout, and what has to be remembered on it."""

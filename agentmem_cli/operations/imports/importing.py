@@ -11,6 +11,7 @@ from agentmem_cli.errors import (
     Appeared,
     ConflictError,
     DamageError,
+    NoMessageYet,
     Record,
     Unrecognised,
     UsageError,
@@ -22,7 +23,7 @@ from agentmem_cli.operations.imports.places import place_in
 from agentmem_cli.operations.imports.recognised import WITHOUT_IDS, Exported, known_again
 from agentmem_cli.operations.imports.report import plural
 from agentmem_cli.operations.imports.reporting import exported_report, known_report, report_of
-from agentmem_cli.operations.imports.sniff import ADAPTERS, choose, kinds
+from agentmem_cli.operations.imports.sniff import ADAPTERS, choose, kinds, quiet_of
 from agentmem_cli.operations.imports.sources import SourceIn, find_maps
 from agentmem_cli.operations.imports.standing import folded, is_kept, seems_whole
 from agentmem_cli.operations.imports.targets import (
@@ -102,7 +103,8 @@ def import_source(  # noqa: PLR0913 - one option of the command each
         UsageError: *path* is a folder, or there is no such *kind*.
         ConflictError: The session was rewritten since (a redaction), was not
             made from this source, or the source has parted from it.
-        Unrecognised: The source is empty, of no known kind, or holds no message.
+        Unrecognised: The source is empty, of no known kind, or holds no message;
+            `NoMessageYet` where it is merely empty, or only begins.
         DamageError: The session that is there, or its map, is damaged, or lacks
             what the source cannot restore.
         SessionError: It does not read for another reason.
@@ -286,7 +288,11 @@ def _note_sizes(store: DirStore, *, written: bool) -> None:
 def _no_message(transcript: Transcript, sources: Sequence[SourceIn]) -> Unrecognised:
     lines = sum(source.tally.lines for source in sources)
     path = transcript.streams[0].path
-    msg = f"{path}: {plural(lines)}, no message recognised (read as {transcript.kind})"
+    cut = "; cut off at the end" if any(source.tally.torn for source in sources) else ""
+    msg = f"{path}: {plural(lines)}, no message recognised (read as {transcript.kind}{cut})"
+    quiet = quiet_of(transcript.kind)
+    if all(source.tally.is_quiet(quiet) for source in sources):
+        return NoMessageYet(msg, hint="Nothing was imported; it holds no message yet.")
     other = "; --from KIND reads it as another kind" if len(kinds()) > 1 else ""
     return Unrecognised(msg, hint=f"Nothing was imported{other}.")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from agentmem_cli.errors import Unrecognised, UsageError
+from agentmem_cli.errors import NoMessageYet, Unrecognised, UsageError
 from agentmem_cli.operations.imports.adapter import Tally
 from agentmem_cli.operations.imports.claude import ClaudeAdapter
 from agentmem_cli.operations.imports.codex import CodexAdapter
@@ -43,6 +43,11 @@ def kinds() -> tuple[str, ...]:
     return tuple(adapter.kind for adapter in ADAPTERS)
 
 
+def quiet_of(kind: str) -> frozenset[str]:
+    """Return `Adapter.quiet` of the adapter of a *kind*."""
+    return next((each.quiet for each in ADAPTERS if each.kind == kind), frozenset())
+
+
 def for_many() -> tuple[Adapter, ...]:
     """Return adapters for many sources in one go: they look at a folder around them once."""
     return tuple(
@@ -67,10 +72,25 @@ def choose(
     Raises:
         OSError: The source cannot be read.
         UsageError: There is no such *kind*.
-        Unrecognised: The source is empty, no adapter knows it, or one does but not
-            that of the *kind*.
+        Unrecognised: No adapter knows the source, or one does but not that of the
+            *kind*; `NoMessageYet` where it is empty.
     """
     forced = None if kind is None else _forced(kind, adapters)
+    try:
+        return _recognised(path, forced, adapters)
+    except Unrecognised:
+        # Why: where a session's own file is empty or in ruins, its agents' are there yet.
+        for adapter in adapters:
+            if not isinstance(adapter, ClaudeAdapter) or forced not in (None, adapter):
+                continue
+            if adapter.has_agents(path):
+                return adapter, ()
+        raise
+
+
+def _recognised(
+    path: Path, forced: Adapter | None, adapters: Sequence[Adapter]
+) -> tuple[Adapter, tuple[Object, ...]]:
     look = _Look(forced)
     with ForeignFile(path) as source:
         look.at(source)
@@ -78,7 +98,7 @@ def choose(
     tally, head, scores = look.tally, look.head, look.scores
     if size == 0 or not (tally.records or tally.lost or tally.torn):
         msg = f"{path}: 0 records (the file is {size} bytes long)"
-        raise Unrecognised(msg, hint="Nothing was imported.")
+        raise NoMessageYet(msg, hint="Nothing was imported.")
     best = max(adapters, key=lambda adapter: scores[adapter.kind])
     if forced is not None:
         # Why not where nothing knows it: what is read of it then tells whether it is of this kind.

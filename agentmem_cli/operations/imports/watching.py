@@ -36,7 +36,7 @@ class Watcher:
         since_ms: int | None = None,
     ) -> None:
         """Watch *paths*; the other arguments are those of `folders.import_paths`."""
-        self._paths = paths
+        self._paths = [path.absolute() for path in paths]
         self._root = root
         self._options = options
         self._kind = kind

@@ -12,6 +12,7 @@ from agentmem_cli.operations.imports.folders import import_paths
 from agentmem_cli.operations.verify import verify
 from agentmem_cli.session.codec import dumps
 from agentmem_cli.session.keys import FORKED_FROM
+from agentmem_cli.session.meta import SessionMeta
 from agentmem_cli.session.reader import fold_log
 from tests.unit.imports.building import NOW, lines, put, store_of, take, texts_of
 from tests.unit.imports.claude_building import OTHER, SID, piece, prompt, text
@@ -104,6 +105,60 @@ def test_a_journal_beside_agents_is_kept_and_no_transcript(tmp_path: Path, root:
     }
     assert kept[journal.relative_to(tmp_path).as_posix()] == notes
     assert verify(store_of(report)).findings == ()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"\n", b"\0" * 512, b"garbage\n", b'{"type":"mode","mode":"plan","sessionId":"s"}\n'],
+)
+def test_agents_whose_sessions_own_file_holds_no_message_come_in_as_its_agents(
+    tmp_path: Path, root: Path, data: bytes
+) -> None:
+    main = put(tmp_path / "in" / f"{SID}.jsonl", data)
+    put(tmp_path / "in" / SUB / "agent-a.jsonl", kid("a", "One?", "One."))
+    put(tmp_path / "in" / SUB / "agent-b.jsonl", kid("b", "Two?", "Two."))
+
+    (outcome,) = import_paths([tmp_path / "in"], root, now_ms=NOW)
+
+    report = outcome.report
+    assert report is not None
+    assert logs_of(report) == {"a": ["One?", "One."], "b": ["Two?", "Two."]}
+    assert SessionMeta.read(store_of(report)).messages == 2
+    assert main.read_bytes() == data
+    if data in (b"", b"\n"):
+        main.write_bytes(data + lines(prompt("u1", None, "Go")))
+        again = take(main, root)
+        assert logs_of(again) == {"a": ["One?", "One."], "b": ["Two?", "Two."], "main": ["Go"]}
+        assert SessionMeta.read(store_of(again)).title == "Go"
+
+
+def test_what_stands_in_a_sessions_own_folder_is_no_session_of_its_own(
+    tmp_path: Path, root: Path
+) -> None:
+    said = b'[{"role":"user","content":"x"},{"role":"assistant","content":"y"}]'
+    main = main_file(tmp_path / "in")
+    put(tmp_path / "in" / SID / "workflows" / "w1.json", said)
+    put(tmp_path / "in" / SID / "later" / "notes.jsonl", said)
+
+    (outcome,) = import_paths([tmp_path / "in"], root, now_ms=NOW)
+
+    assert outcome.report is not None
+    assert outcome.source == main
+    names = {kept.name for kept in originals(store_of(outcome.report))}
+    assert {f"{SID}/workflows/w1.json", f"{SID}/later/notes.jsonl"} <= names
+
+
+@pytest.mark.parametrize("main", [f"{SID}.jsonl", "talks.jsonl"])
+def test_what_stands_in_a_folder_beside_a_file_of_another_kind_is_imported(
+    tmp_path: Path, root: Path, main: str
+) -> None:
+    said = b'[{"role":"user","content":"x"},{"role":"assistant","content":"y"}]'
+    put(tmp_path / main, said)
+    put(tmp_path / main.removesuffix(".jsonl") / "other.json", said.replace(b"x", b"z"))
+
+    reports = [each.report for each in import_paths([tmp_path], root, now_ms=NOW)]
+
+    assert [report.messages for report in reports if report is not None] == [2, 2]
 
 
 def test_a_fork_whose_copies_have_its_own_id_says_where_it_is_from(
