@@ -5,7 +5,8 @@ as events (what the screen showed). Response items are what is read; an event
 counts where no response item says the same.
 
 Source: Codex CLI's protocol and history crates as of 2026; recorded rollouts
-of 2025, whose lines are flat.
+of 2025, whose lines are flat; of its first months, in TypeScript, one JSON
+document ``{"session": header, "items": [...]}``.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from agentmem_cli.operations.imports.codex_notes import Around, copied_from
 from agentmem_cli.operations.imports.codex_parts import COMPACTIONS, ITEMS
 from agentmem_cli.operations.imports.codex_reading import QUIET, RECORDS, Reading
 from agentmem_cli.operations.imports.codex_tree import (
+    document_of,
     family_of,
     is_header,
     origin_of,
@@ -55,6 +57,8 @@ class CodexAdapter:
     def recognises(self, value: Object) -> int:
         """How sure a record makes it, as `Adapter.recognises` says."""
         kind = value.get("type")
+        if document_of(value) is not None:
+            return _CERTAIN
         if isinstance(value.get("payload"), dict):
             if isinstance(kind, str) and kind in RECORDS:
                 return _CERTAIN
@@ -123,13 +127,14 @@ class CodexStream:
         kind = value.get("type")
         if isinstance(value.get("payload"), dict):
             return isinstance(kind, str)
-        return is_header(value) or _is_flat(value)
+        return is_header(value) or _is_flat(value) or document_of(value) is not None
 
     def items(self, lines: Iterable[Line], tally: Tally) -> Iterator[Item]:
         """Yield what the records are, as `Stream.items` says."""
         thread = self._rollout.origin.thread
         double_of = None if self._tree.is_first(self._rollout) else thread
-        yield from Reading(tally, Around(self._copied(), double_of)).items(lines)
+        reading = Reading(tally, Around(self._copied(), double_of))
+        yield from reading.items(_unfolded(lines, tally))
 
     def _copied(self) -> Copied | None:
         """Return what this rollout copied of the one it was forked from."""
@@ -143,6 +148,22 @@ class CodexStream:
             items = Reading(Tally(), Around()).items(prefix)
             messages = sum(isinstance(item, Said) for item in items)
         return copied._replace(messages=messages)
+
+
+def _unfolded(lines: Iterable[Line], tally: Tally) -> Iterator[Line]:
+    """Yield *lines*, and of one that is a whole rollout its header and its items."""
+    for line in lines:
+        document = document_of(line.value)
+        if document is None:
+            yield line
+            continue
+        header, items = document
+        yield line._replace(value=header)
+        for item in items:
+            if isinstance(item, dict):
+                yield line._replace(value=item)
+            else:
+                tally.flaw(line.number, line.byte, "an item that is no object", lost=True)
 
 
 def _is_flat(value: Object) -> bool:

@@ -137,6 +137,14 @@ def is_header(value: Object) -> bool:
     )
 
 
+def document_of(value: Object) -> tuple[Object, list[JSON]] | None:
+    """Return the header and the items of a rollout that is one JSON document; None: it is none."""
+    header, items = value.get("session"), value.get("items")
+    if not (isinstance(header, dict) and isinstance(items, list) and "type" not in value):
+        return None
+    return (header, items) if is_header(header) else None
+
+
 def header_of(item: Object) -> Origin:
     """Return what the header *item* (a ``session_meta``'s payload, or a flat header) says."""
     thread = _text(item.get("id")) or ""
@@ -166,8 +174,9 @@ def origin_of(path: Path, head: Iterable[Object]) -> Origin:
         if value.get("type") == "session_meta" and isinstance(item, dict):
             found = header_of(item)
             break
-        if is_header(value):
-            found = header_of(value)
+        document = document_of(value)
+        if document is not None or is_header(value):
+            found = header_of(value if document is None else document[0])
             break
     if found.thread:
         return found

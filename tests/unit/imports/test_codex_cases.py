@@ -6,14 +6,15 @@ import base64
 import builtins
 import gzip
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
 from agentmem_cli.errors import AgentMemError
 from agentmem_cli.operations.imports.adapter import any_ms
+from agentmem_cli.operations.imports.folders import import_paths
 from agentmem_cli.session.codec import dumps, loads_object
-from tests.unit.imports.building import BASE_MS, lines, main_of, put, store_of, take, texts_of
+from tests.unit.imports.building import BASE_MS, NOW, lines, main_of, put, store_of, take, texts_of
 from tests.unit.imports.codex_building import (
     THREAD,
     answer,
@@ -50,6 +51,41 @@ def test_fifty_lines_of_which_none_is_a_message_are_no_session(tmp_path: Path, r
         take(path, root)
 
     assert not root.exists() or not [*root.iterdir()]
+
+
+def document(*items: JSON, indent: bool = True) -> bytes:
+    """A rollout of Codex's first months: one JSON document, written anew with each turn."""
+    header: JSON = {"timestamp": "2025-04-17T10:00:00Z", "id": THREAD, "instructions": ""}
+    data = dumps({"session": header, "items": [*items]})
+    return (
+        data.replace(b',"items":[', b',\n"items":[\n').replace(b"{", b"{\n", 1) if indent else data
+    )
+
+
+DOCUMENT: Final[tuple[JSON, ...]] = (
+    {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Why?"}]},
+    {"type": "function_call", "name": "shell", "arguments": "{}", "call_id": "a"},
+    {"type": "function_call_output", "call_id": "a", "output": "x"},
+    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "So."}]},
+)
+
+
+@pytest.mark.parametrize("indent", [True, False])
+def test_a_rollout_that_is_one_document_is_read_item_by_item(
+    tmp_path: Path, root: Path, indent: bool
+) -> None:
+    path = put(tmp_path / "sessions" / "rollout-x.json", document(*DOCUMENT[:2], indent=indent))
+
+    (first,) = import_paths([tmp_path], root, now_ms=NOW)
+    put(path, document(*DOCUMENT, 7, indent=indent))
+    report = take(path, root)
+
+    assert first.report is not None
+    assert first.report.messages == 2
+    assert report.session == f"codex-{THREAD}"
+    assert texts_of(report) == ["Why?", "", "", "So."]
+    assert [flaw.why for flaw in report.unusable] == ["an item that is no object"]
+    assert take(path, root).nothing_new
 
 
 def test_a_new_type_on_any_line_costs_nothing_else(tmp_path: Path, root: Path) -> None:
