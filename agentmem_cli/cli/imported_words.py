@@ -188,7 +188,7 @@ def _flaws(report: Report) -> list[str]:
     if report.lost:
         told.append(f"{count(report.lost, 'line')} not usable")
     if report.mended:
-        told.append(f"{count(report.mended, 'line')} read in spite of damage")
+        told.append(f"{count(report.mended, 'line')} damaged or in want of a file, and read")
     if report.torn is not None:
         told.append("cut off at the end")
     return told

@@ -95,7 +95,8 @@ def _awaited(old: OldMap) -> list[BadMap]:
             continue
         files = " and ".join(known.awaited)
         why = f"message {known.id}: the output in {files} was not to be had at the import"
-        found.append(BadMap(known.log, f"{why}; importing again takes it once it is", AWAITED))
+        how = "importing again takes it once it stands in the session's own folder"
+        found.append(BadMap(known.log, f"{why}; {how}", AWAITED))
     if more:
         found.append(BadMap(found[-1].file, f"{more} more messages like these", AWAITED))
     return found

@@ -57,7 +57,7 @@ class Report:
     lost: int = 0
     """Places of the source that could not be used."""
     mended: int = 0
-    """Places that were read in spite of damage."""
+    """Places that were read in spite of damage, or though a file they refer to is not to be had."""
     unusable: tuple[Flaw, ...] = ()
     """The first of both, in order: line, byte and why."""
     torn: tuple[int, int | None, int] | None = None
