@@ -207,6 +207,19 @@ def test_a_source_that_was_imported_and_is_empty_now_is_a_failure(
     assert f"{path}: 0 records" in done.err
 
 
+@pytest.mark.parametrize("more", [[], ["--watch"]])
+def test_a_kind_that_does_not_exist_is_told_once_and_before_anything_is_read(
+    tmp_path: Path, more: list[str]
+) -> None:
+    _many(tmp_path / "src", 3)
+
+    done = run("import", "--from", "claude", tmp_path / "src", *more)
+
+    assert (done.status, done.out) == (2, "")
+    assert done.err.count("claude'") == 1
+    assert "Known kinds: pi, claude-code" in done.err
+
+
 def test_paths_are_told_absolute_whatever_was_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,7 +19,7 @@ from agentmem_cli.operations.imports.codex_tree import parts_in as codex_parts
 from agentmem_cli.operations.imports.importing import Options, import_one
 from agentmem_cli.operations.imports.naming import session_name
 from agentmem_cli.operations.imports.report import Outcome
-from agentmem_cli.operations.imports.sniff import ADAPTERS, choose, for_many, kinds
+from agentmem_cli.operations.imports.sniff import ADAPTERS, check_kind, choose, for_many, kinds
 from agentmem_cli.operations.imports.walking import ENDINGS, walk
 
 if TYPE_CHECKING:
@@ -151,6 +151,9 @@ def import_paths(  # noqa: PLR0913 - one option of the command each
     Yields:
         One a source, in order; a folder's files by name. Before them what of
         folders could not be looked into, and what was passed by.
+
+    Raises:
+        UsageError: There is no such *kind*.
     """
     options = Options(now_ms, dry_run, keep_source, again, lock_wait_s, progress)
     return import_gathered(gather(paths), root, options, kind=kind, since_ms=since_ms)
@@ -165,6 +168,7 @@ def import_gathered(
     since_ms: int | None = None,
 ) -> Iterator[Outcome]:
     """Import what was gathered, as `import_paths` does."""
+    check_kind(kind)
     options = options._replace(adapters=for_many())
     for error in gathered.unread:
         yield Outcome(Path(os.fsdecode(error.filename)), error=error)

@@ -172,9 +172,19 @@ class _Look:
                 return
 
 
+def check_kind(kind: str | None) -> None:
+    """See that ``--from`` names a kind, if it is given.
+
+    Raises:
+        UsageError: There is no such *kind*.
+    """
+    if kind is not None:
+        _forced(kind, ADAPTERS)
+
+
 def _forced(kind: str, adapters: Sequence[Adapter]) -> Adapter:
     for adapter in adapters:
         if adapter.kind == kind:
             return adapter
-    msg = f"no adapter for {kind!r}"
+    msg = f"no such kind of transcript: {kind!r}"
     raise UsageError(msg, hint=f"Known kinds: {', '.join(kinds())}.")

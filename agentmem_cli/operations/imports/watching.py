@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from agentmem_cli.errors import AgentMemError, Busy, Unrecognised
 from agentmem_cli.operations.imports.folders import OTHER, changed_since, gather, import_found
 from agentmem_cli.operations.imports.report import Outcome
-from agentmem_cli.operations.imports.sniff import choose, for_many
+from agentmem_cli.operations.imports.sniff import check_kind, choose, for_many
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -36,6 +36,7 @@ class Watcher:
         since_ms: int | None = None,
     ) -> None:
         """Watch *paths*; the other arguments are those of `folders.import_paths`."""
+        check_kind(kind)
         self._paths = [path.absolute() for path in paths]
         self._root = root
         self._options = options
