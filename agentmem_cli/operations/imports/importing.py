@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from os.path import lexists
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import (
@@ -153,6 +154,17 @@ def _import_named(transcript: Transcript, root: Path, options: Options) -> Repor
 
 
 def _import_into(transcript: Transcript, folder: Path, options: Options) -> Report:
+    begins = not lexists(folder)
+    try:
+        return _import_once(transcript, folder, options)
+    except AgentMemError as error:
+        # Why once more: another import made the session meanwhile, so it is gone on with.
+        if not isinstance(error, Appeared) and not (begins and lexists(folder)):
+            raise
+        return _import_once(transcript, folder, options)
+
+
+def _import_once(transcript: Transcript, folder: Path, options: Options) -> Report:
     store = DirStore.open(folder)
     refuse_rewritten(store, transcript.streams[0].path)
     headers, read = _as_before(transcript, store, options)
@@ -164,11 +176,7 @@ def _import_into(transcript: Transcript, folder: Path, options: Options) -> Repo
     older = _older_copy(transcript, folder, options)
     if older is not None:
         return older
-    try:
-        report = _import(transcript, store, folder, options)
-    except Appeared:
-        # Why once more: another import made the session meanwhile, so it is gone on with.
-        return _import_into(transcript, folder, options)
+    report = _import(transcript, store, folder, options)
     if not (options.dry_run or report.created):
         _note_sizes(store, written=not report.nothing_new)
     return report

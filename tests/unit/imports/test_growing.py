@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agentmem_cli.errors import ConflictError, DamageError
+from agentmem_cli.operations.imports import importing
 from agentmem_cli.operations.imports.folders import import_paths
 from agentmem_cli.operations.imports.importing import import_source
 from agentmem_cli.session.codec import dumps, loads_object
@@ -305,6 +306,32 @@ def test_a_session_that_another_import_makes_meanwhile_is_gone_on_with(
     assert report.new > 0
     assert [path.name for path in root.iterdir()] == [report.path.name]
     assert kept_source(report.path, source) == source.read_bytes()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sessions are made in place there")
+@pytest.mark.parametrize("step", ["find_maps", "refuse_without_map", "folded", "refuse_rewritten"])
+@pytest.mark.parametrize("nth", [1, 2])
+def test_a_session_that_appears_between_any_two_looks_is_gone_on_with(
+    source: Path, root: Path, monkeypatch: pytest.MonkeyPatch, step: str, nth: int
+) -> None:
+    whole = getattr(importing, step)
+    calls: list[str] = []
+    other: list[Report] = []
+
+    def late(*words: object) -> object:
+        calls.append(step)
+        if len(calls) == nth:
+            other.append(import_source(source, root, now_ms=NOW))
+        return whole(*words)
+
+    monkeypatch.setattr(importing, step, late)
+
+    report = take(source, root)
+
+    assert [path.name for path in root.iterdir()] == [report.path.name]
+    assert report.created is not any(each.created for each in other)
+    assert texts_of(report) == texts_of(take(source, root))
+    assert take(source, root).nothing_new
 
 
 @pytest.mark.parametrize("key", [b"rewrites", b"re\\u0077rites", b" " * 5_000 + b"rewrites"])
