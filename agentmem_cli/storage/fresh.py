@@ -139,9 +139,8 @@ def fresh_batch(target: str) -> Iterator[FreshBatch]:
             step failed (the fsync of the folder that it stands in).
     """
     above, _ = os.path.split(target)
-    made = make_folders(above)
     stages = os.path.join(above, STAGES)
-    stage = _make_stage(stages)
+    stage, made = _make_stage(stages)
     try:
         with held(stage, LOCK_WAIT_S) as lock:
             _sweep(stages, os.path.basename(stage))
@@ -163,20 +162,24 @@ def fresh_batch(target: str) -> Iterator[FreshBatch]:
                 os.rmdir(above)  # where no session came of it
 
 
-def _make_stage(stages: str) -> str:
+def _make_stage(stages: str) -> tuple[str, bool]:
+    """Make a stage; return its path, and whether the folder that all stand in is new."""
     stage = os.path.join(stages, token())
+    above = os.path.dirname(stages)
+    made = False
     for left in reversed(range(_TRIES)):
         # Why not durably: a stage is of no use to anybody after a crash.
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(stages, FOLDER_MODE)
+        made = make_folders(above) or made
         try:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(stages, FOLDER_MODE)
             os.mkdir(stage, FOLDER_MODE)
         except FileNotFoundError:
             if not left:
                 raise
         else:
             break
-    return stage
+    return stage, made
 
 
 def _appear(stage: str, target: str) -> None:
