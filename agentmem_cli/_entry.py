@@ -28,10 +28,14 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stderr.write("agentmem: error: python -O and PYTHONOPTIMIZE switch off checks\n")
         sys.stderr.write("hint: The checks keep sessions from harm; run agentmem without -O.\n")
         return _TROUBLE
+    give_back = None
     try:
         if words[:1] == ["--version"]:
             _print_version()
             return 0
+        from agentmem_cli.cli.interrupts import listen
+
+        give_back = listen()
         # Why: what the imports make stays to the end, so that collecting among
         # it finds nothing and costs 5 ms. cli/run.py switches it on again.
         gc.disable()
@@ -45,6 +49,8 @@ def main(arguments: list[str] | None = None) -> int:
         return report(error, words)
     finally:
         gc.enable()
+        if give_back is not None:
+            give_back()
 
 
 def _print_version() -> None:

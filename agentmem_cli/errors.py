@@ -3,6 +3,7 @@
 AgentMemError            exit 2   any trouble not listed below
 ├── UsageError           exit 2   the words of a call do not fit
 ├── Unrecognised         exit 2   no known kind of transcript
+│   └── NoMessageYet     exit 2   the beginning of one, without a message
 ├── EngineMissing        exit 2   the package that knows secrets is not installed
 ├── NotFoundError        exit 3   the session, agent, place or file is not there
 │   └── AmbiguousError   exit 3   more than one fits; the candidates are listed
@@ -91,6 +92,10 @@ class EngineMissing(AgentMemError):
         return (type(self), ())
 
 
+class NoMessageYet(Unrecognised):
+    """A file is empty, or each of its records is known and none of them is a message."""
+
+
 class NotFoundError(AgentMemError):
     """The session, agent, place or file is not there."""
 
@@ -150,6 +155,20 @@ class Stale(ConflictError):
 
     def __reduce__(self) -> Reduced:
         return (type(self), (self.where,))
+
+
+class Appeared(ConflictError):
+    """A session that was being made stands there already; nothing was changed."""
+
+    hint = "Another program has begun it meanwhile; run the command again."
+
+    def __init__(self, path: str) -> None:
+        """Name the session's folder, *path*."""
+        super().__init__(f"{path}: a session stands here already")
+        self.path = path
+
+    def __reduce__(self) -> Reduced:
+        return (type(self), (self.path,))
 
 
 class DamageError(AgentMemError):

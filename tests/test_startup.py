@@ -24,6 +24,11 @@ PUSH = (
     b'{"seq":1,"n":1,"t":1772407801000,"type":"push","entries":[{"message":'
     b'{"role":"user","content":[{"type":"text","text":"Hello"}]},"id":0}]}\n'
 )
+SOURCE = (
+    b'{"type":"session","version":3,"id":"one","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}\n'
+    b'{"type":"message","timestamp":"2026-01-01T00:00:01.000Z",'
+    b'"message":{"role":"user","content":"Hello"}}\n'
+)
 
 
 def _loaded(program: str, *words: str, status: int = 0, **more: str) -> set[str]:
@@ -99,6 +104,20 @@ def test_a_session_that_is_not_there_loads_nothing_slow() -> None:
     loaded = _packages(_loaded(PROGRAM, "show", "nothing", status=3))
 
     assert loaded & SLOW == set()
+
+
+def test_an_import_with_nothing_new_loads_nothing_that_folds_or_writes(tmp_path: Path) -> None:
+    source = tmp_path / "a.jsonl"
+    source.write_bytes(SOURCE)
+    root = str(tmp_path / "root")
+    _loaded(PROGRAM, "--root", root, "import", str(source))
+    source.touch()
+
+    loaded = _loaded(PROGRAM, "--root", root, "import", str(source))
+
+    unwanted = ("session.reader", "session.record", "operations.imports.writing", "storage.batch")
+    assert loaded.isdisjoint(f"agentmem_cli.{name}" for name in unwanted)
+    assert loaded.isdisjoint({"tempfile", "secrets", "filelock", "asyncio", "rich"})
 
 
 def test_a_root_by_option_needs_no_user_folder(tmp_path: Path) -> None:

@@ -110,6 +110,7 @@ def _import(
 ) -> int | None:
     """Import once; *wanted* is the kind and the time of ``--since``."""
     from agentmem_cli.cli.imported import Bar
+    from agentmem_cli.cli.interrupts import hold, release
     from agentmem_cli.cli.render import progress
     from agentmem_cli.operations.imports.folders import gather, import_gathered
 
@@ -120,12 +121,13 @@ def _import(
     try:
         with progress("import", total, settings) as advance:
             bar = Bar(advance)
-            options = options._replace(progress=bar.follow)
+            options = options._replace(progress=bar.follow, sealing=hold)
             for outcome in import_gathered(
                 gathered, settings.root, options, kind=kind, since_ms=since_ms
             ):
                 bar.end(outcome)
                 done.append(outcome)
+                release()
     except KeyboardInterrupt:
         # Why: each source is a change of its own, so these are imported.
         told.outcomes(done)
@@ -144,10 +146,12 @@ def _watch(
 ) -> None:
     """Import what changes until Ctrl-C; *wanted* ends in the seconds between two looks."""
     from agentmem_cli.cli.clock import now_ms
+    from agentmem_cli.cli.interrupts import hold, release
     from agentmem_cli.cli.output import talk
     from agentmem_cli.operations.imports.watching import Watcher
 
     kind, since_ms, interval_s = wanted
+    options = options._replace(sealing=hold)
     watcher = Watcher(sources, settings.root, options, kind=kind, since_ms=since_ms)
     talk("Watching; Ctrl-C ends it.")
     try:
@@ -155,6 +159,8 @@ def _watch(
             with settings.output() as out:
                 for outcome in watcher.poll(now_ms()):
                     told.change(out, outcome)
+                    release()
+            told.noticed(watcher.notices())
             time.sleep(interval_s)
     finally:
         told.end_of_watch()

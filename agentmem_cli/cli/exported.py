@@ -10,7 +10,7 @@ import typer
 
 from agentmem_cli.cli.options import AgentOption, ForceOption, JsonOption, SessionArg
 from agentmem_cli.cli.settings import Settings
-from agentmem_cli.errors import ConflictError, UsageError
+from agentmem_cli.errors import ConflictError, NotFoundError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -58,7 +58,8 @@ def export(
             "--output",
             "-o",
             metavar="FILE",
-            help="Where to write; - is standard output; of several originals a folder.",
+            help="Where to write; - is standard output; of several originals a folder. "
+            "The folder above must be there.",
         ),
     ] = _STANDARD,
     force: ForceOption = False,
@@ -73,11 +74,14 @@ def export(
     settings = Settings.of(context)
     _check(as_, shape, as_of, output, json=json)
     target = None if output == _STANDARD else Path(output)
+    slash = output.endswith(("/", os.sep))
     if as_ == "original":
-        folder = output.endswith(("/", os.sep)) or (target is not None and target.is_dir())
-        given = (target, folder)
+        given = (target, slash or (target is not None and target.is_dir()))
         _export_originals(settings, session, agent, given, force=force, json=json)
     else:
+        if slash:
+            msg = f"{output}: a folder, and messages are one file"
+            raise UsageError(msg, hint=f"Name a file in it: -o {output}messages.json")
         wanted = (shape, agent, as_of or "now")
         _export_messages(settings, session, wanted, target, force=force, json=json)
 
@@ -118,6 +122,8 @@ def _export_messages(
 
     shape, agent, place = wanted
     opened = open_place(settings, session, agent, place)
+    if target is not None:
+        _check_file(settings, opened.store, target, force=force)
     fold = view_agent(opened.store, opened.agent, opened.place)
     left = Left()
     counted: list[int] = []
@@ -139,6 +145,7 @@ def _export_messages(
             "messages": number,
             "unanswered": left.unanswered,
             "orphans": left.orphans,
+            "mended": left.mended,
             "left_out": {**left.parts},
         }
         _tell_written(settings, [told], json=json)
@@ -163,6 +170,7 @@ def _export_originals(
         originals,
         target_names,
     )
+    from agentmem_cli.operations.exports.targets import check_file, check_folder
 
     target, below = given
     found, store = open_to_look(settings, session)
@@ -181,8 +189,13 @@ def _export_originals(
     if target is None:
         _write(settings, kept_bytes(store, sources[0]), None, force=force)
         return
-    names = target_names(sources) if below or len(sources) > 1 else [""]
-    paths = [target / name for name in names]
+    if below or len(sources) > 1:
+        names = target_names(sources)
+        check_folder(target, names, store.path, settings.root, force=force)
+        paths = [target / name for name in names]
+    else:
+        check_file(target, store.path, settings.root, force=force)
+        paths = [target]
     written = _write_all(settings, store, sources, paths, force=force)
     _tell_written(settings, [{"session": found.id, **each} for each in written], json=json)
 
@@ -195,42 +208,68 @@ def _write_all(
     *,
     force: bool,
 ) -> list[dict[str, JSON]]:
-    """Write each of *sources* to its path."""
+    """Write each of *sources* to its path; one that stands there already is left alone."""
     from agentmem_cli.operations.export import kept_bytes
+    from agentmem_cli.operations.exports.targets import begins_with, check_no_source, is_stream
 
-    if not force:
-        # Why before the first: all of them are written, or none.
-        for path in paths:
-            _refuse_existing(path)
-    written: list[dict[str, JSON]] = []
+    there = []
     for source, path in zip(sources, paths, strict=True):
-        size = _write(settings, kept_bytes(store, source), path, force=force)
+        # Why before the first: all of them are written, or none.
+        same = not is_stream(path) and begins_with(path, source)
+        there.append(same and path.stat().st_size == source.kept)
+        if same and not there[-1]:
+            check_no_source(path, [source])
+    written: list[dict[str, JSON]] = []
+    for source, path, same in zip(sources, paths, there, strict=True):
+        size = source.kept
+        if not same:
+            size = _write(settings, kept_bytes(store, source), path, force=force)
         written.append({"agent": source.log, "as": "original", "output": str(path), "bytes": size})
     return written
 
 
-def _refuse_existing(path: Path) -> None:
-    if path.exists() or path.is_symlink():
-        msg = f"{path}: is there already"
-        raise ConflictError(msg, hint="--force writes over it.")
+def _check_file(settings: Settings, store: DirStore, target: Path, *, force: bool) -> None:
+    """See that messages may be written to *target*, which is none of the session's sources."""
+    from agentmem_cli.operations.export import originals
+    from agentmem_cli.operations.exports.targets import check_file, check_no_source, is_stream
+
+    check_file(target, store.path, settings.root, force=force)
+    if force and target.exists() and not is_stream(target):
+        try:
+            sources = originals(store)
+        except NotFoundError:
+            return
+        check_no_source(target, sources)
 
 
 def _write(settings: Settings, pieces: Iterable[bytes], target: Path | None, *, force: bool) -> int:
     """Write *pieces* to a file, or to standard output where *target* is None."""
-    if target is None:
-        size = 0
-        with settings.output() as out:
-            for piece in pieces:
-                out.write_bytes(piece)
-                size += len(piece)
-        return size
+    from agentmem_cli.operations.exports.targets import is_stream
     from agentmem_cli.storage.files import write_atomically
 
-    try:
-        return write_atomically(target, pieces, over=force)
-    except FileExistsError:
-        _refuse_existing(target)
-        raise
+    if target is not None and not is_stream(target):
+        try:
+            return write_atomically(target, pieces, over=force)
+        except FileExistsError:
+            msg = f"{target}: is there already"
+            raise ConflictError(msg, hint="--force writes over it.") from None
+        except OSError as error:
+            # Why: it names the file beside the target that is written first.
+            raise OSError(error.errno, error.strerror, str(target)) from error
+    size = 0
+    if target is not None:
+        with target.open("wb", buffering=0) as stream:
+            for piece in pieces:
+                size += len(piece)
+                rest = memoryview(piece)
+                while rest:
+                    rest = rest[stream.write(rest) or 0 :]
+        return size
+    with settings.output() as out:
+        for piece in pieces:
+            out.write_bytes(piece)
+            size += len(piece)
+    return size
 
 
 def _tell_left(session: str, left: Left) -> None:
@@ -254,6 +293,9 @@ def _words(left: Left) -> Iterator[str]:
         yield f"{count(left.unanswered, 'call')} without a result got one that says so"
     if left.orphans:
         yield f"{count(left.orphans, 'result')} of no call left out"
+    if left.mended:
+        mended = count(left.mended, "message or call", "messages or calls")
+        yield f"{mended} put as the API asks"
     for kind, number in sorted(left.parts.items()):
         yield f"{count(number, 'part')} of type {kind} left out"
 

@@ -92,7 +92,7 @@ def _explain_os(error: OSError) -> Failure:
     hints = {
         errno.ENOSPC: "Make room on the disk and run the command again.",
         errno.EDQUOT: "Make room on the disk and run the command again.",
-        errno.EROFS: "Choose another folder with --root.",
+        errno.EROFS: "Choose another folder, with --root or (of an export) -o.",
         errno.EACCES: "Look at the owner and the mode of the file and of its folder.",
         errno.EPERM: "Look at the owner and the mode of the file and of its folder.",
         errno.EMFILE: "Raise the limit of open files (ulimit -n).",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from agentmem_cli.cli.output import talk, warn
 from agentmem_cli.cli.render import count, summary
 from agentmem_cli.cli.text import one_line
 from agentmem_cli.errors import Unrecognised
-from agentmem_cli.operations.imports.folders import OLD, OTHER
+from agentmem_cli.operations.imports.folders import OLD, OTHER, WAITING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,6 +29,9 @@ SCHEMA = "agentmem.import/1"
 
 SCHEMA_OF_ERROR = "agentmem.import-error/1"
 """One of several sources that failed."""
+
+_COUNTED = (None, OTHER, OLD, WAITING)
+"""Of what was skipped, that of which only the number is told; and what was not skipped."""
 
 _FEW = 20
 """Sources that are told one by one; of more a sum by kind is printed."""
@@ -84,7 +88,10 @@ class Told:
         self._json = json
         self._begun = time.monotonic()
         self._changes: dict[Path, int] = {}
-        self._failing: dict[Path, str] = {}
+        self._failing: dict[Path, tuple[str, bool]] = {}
+        """What is wrong with a watched source, and whether that was told."""
+        self._empty: set[Path] = set()
+        """Watched sources without a message yet."""
 
     def outcomes(self, done: Sequence[Outcome]) -> None:
         """Print what became of all sources: a line each, or of many a sum by kind."""
@@ -126,14 +133,18 @@ class Told:
     def change(self, out: Output, outcome: Outcome) -> None:
         """Print what a look at a watched source brought, if it brought something."""
         report, source = outcome.report, outcome.source
+        self._empty.discard(source)
+        if outcome.skipped == WAITING:
+            self._failing.pop(source, None)
+            self._empty.add(source)
+            return
         if outcome.error is not None:
-            words = _why(outcome)
             # Why not: a file that has just been made holds no message yet.
-            if not isinstance(outcome.error, Unrecognised) and self._failing.get(source) != words:
-                warn(words)
-            self._failing[source] = words
+            self._fail(outcome, at_once=not isinstance(outcome.error, Unrecognised))
             return
         self._failing.pop(source, None)
+        if report is not None and report.older:
+            warn(f"{source}: an older copy of what was imported; what was imported stays")
         if report is None or report.nothing_new:
             return
         self._changes[source] = (
@@ -144,13 +155,41 @@ class Told:
         else:
             self._lines(out, report)
 
-    def end_of_watch(self) -> None:
-        """Tell what a watch brought in all, and what it could not read to the end."""
-        for words in list(self._failing.values())[:TOLD]:
+    def _fail(self, outcome: Outcome, *, at_once: bool) -> None:
+        """Note why a source failed; with *at_once* tell it, if that was not told already."""
+        source, words = outcome.source, _why(outcome)
+        told = self._failing.get(source) == (words, True)
+        if at_once and not told:
             warn(words)
-        more = len(self._failing) - TOLD
+        self._failing[source] = (words, at_once or told)
+
+    def noticed(self, notices: Sequence[Outcome]) -> None:
+        """Tell what looks at watched sources found out besides; of many the first ones."""
+        for outcome in notices[:TOLD]:
+            if outcome.error is not None:
+                self._fail(outcome, at_once=True)
+            else:
+                self._failing.pop(outcome.source, None)
+                warn(f"{outcome.source}: {outcome.skipped}")
+        more = len(notices) - TOLD
+        if more > 0:
+            warn(f"{count(more, 'more file')} gone or not understood")
+
+    def end_of_watch(self) -> None:
+        """Tell what a watch brought in all, and what it could not read and did not tell yet."""
+        waiting = [
+            words
+            for source, (words, told) in self._failing.items()
+            if not told and os.path.lexists(source)
+        ]
+        empty = sum(map(os.path.lexists, self._empty))
+        for words in waiting[:TOLD]:
+            warn(words)
+        more = len(waiting) - TOLD
         if more > 0:
             warn(f"{count(more, 'more file')} not understood")
+        if empty:
+            talk(_without(empty))
         added = sum(self._changes.values())
         talk(f"{count(added)} new in {count(len(self._changes), 'source')}")
 
@@ -169,7 +208,7 @@ class Told:
             raise failed[0].error
         self.sum_up(done)
         if not tried:
-            if any(outcome.skipped == OLD for outcome in done):
+            if any(outcome.skipped in (OLD, WAITING) for outcome in done):
                 return None
             where = ", ".join(str(path) for path in self._paths)
             warn(f"{where}: no transcript of a known kind found")
@@ -193,6 +232,11 @@ class Told:
         old = sum(outcome.skipped == OLD for outcome in done)
         if old:
             told += f", {count(old)} not changed since"
+        empty = [outcome for outcome in done if outcome.skipped == WAITING]
+        if empty:
+            told += f", {_without(len(empty))}"
+        for outcome in empty if self._verbose else ():
+            talk(_why(outcome, hint=False))
         other = sum(outcome.skipped == OTHER for outcome in done)
         if other:
             told += f", {count(other, 'other file')} passed by"
@@ -215,7 +259,7 @@ class Told:
 
     def _warn_of_passed(self, done: Sequence[Outcome]) -> None:
         """Name what stood in a folder and was not tried, but for documents of other things."""
-        passed = [outcome for outcome in done if outcome.skipped not in (None, OTHER, OLD)]
+        passed = [outcome for outcome in done if outcome.skipped not in _COUNTED]
         shown = passed if self._verbose else passed[:TOLD]
         for outcome in shown:
             warn(f"{outcome.source}: passed by: {outcome.skipped}")
@@ -223,6 +267,10 @@ class Told:
         if more > 0:
             things = count(more, "more link or special file", "more links and special files")
             warn(f"{things} passed by")
+
+
+def _without(files: int) -> str:
+    return f"{count(files, 'file')} without a message yet"
 
 
 def _failure(outcome: Outcome) -> Failure:

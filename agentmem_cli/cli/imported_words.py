@@ -11,6 +11,7 @@ from agentmem_cli.cli.text import cut, one_line, width
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from agentmem_cli.cli.output import Output
     from agentmem_cli.cli.settings import Settings
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
 TOLD = 5
 """Lines of one source that could not be used, and files that were not understood, told one by
 one."""
+
+
+_ALONE = (
+    "an agent of it is a session of its own too, {session}, as it was imported without this one; "
+    "both were left as they are"
+)
 
 
 def fitted(report: Report, columns: int | None) -> list[str]:
@@ -34,11 +41,11 @@ def fitted(report: Report, columns: int | None) -> list[str]:
 
 
 def _line(report: Report) -> str:
+    told = [_messages(report)]
     if report.older:
-        return f"nothing new (an older copy, {count(report.messages, 'message')})"
+        return f"nothing new (an older copy, {told[0]})"
     if report.nothing_new:
-        return f"nothing new ({count(report.messages, 'message')})"
-    told = [count(report.messages, "message")]
+        return f"nothing new ({told[0]})"
     if report.agents > 1:
         told.append(count(report.agents, "agent"))
     if report.asides:
@@ -53,6 +60,13 @@ def _line(report: Report) -> str:
     return f"from {report.kind}: {one_line(', '.join(told))}"
 
 
+def _messages(report: Report) -> str:
+    told = count(report.messages, "message")
+    if report.forked_from is None or not report.shared:
+        return told
+    return f"{told}, {count(report.shared)} of them in {one_line(report.forked_from[0])} too"
+
+
 def _compared(report: Report) -> list[str]:
     """Say what is new beside what was known."""
     told = []
@@ -60,6 +74,10 @@ def _compared(report: Report) -> list[str]:
         told.append(f"{count(report.restored)} restored")
     if report.known or report.restored:
         told.append(f"{count(report.new)} new")
+    if report.edited:
+        told.append(f"{count(report.edited)} gone on with or completed")
+    if report.titled and not report.created:
+        told.append("a title")
     return told
 
 
@@ -76,7 +94,7 @@ def print_sums(out: Output, reports: Sequence[Report], settings: Settings) -> No
         own = [report for report in reports if report.kind == kind]
         numbers = (
             len({report.session for report in own}),
-            sum(report.messages for report in own),
+            sum(report.messages for report in own) - _twice(own),
             sum(report.new for report in own),
             sum(report.known for report in own),
         )
@@ -89,6 +107,22 @@ def print_sums(out: Output, reports: Sequence[Report], settings: Settings) -> No
     table(out, columns, rows, settings)
     for words in left:
         out.line(one_line(words))
+
+
+def _twice(reports: Sequence[Report]) -> int:
+    """Return how many messages of *reports* forks hold that another one of these holds too."""
+    sessions = {report.session for report in reports}
+    twice = 0
+    without: dict[str, list[int]] = {}
+    for report in reports:
+        if report.forked_from is None:
+            continue
+        if report.forked_from[0] in sessions:
+            twice += report.shared
+        else:
+            without.setdefault(report.forked_from[0], []).append(report.shared)
+    # Why: of forks of one session that is not among them, the longest copy counts.
+    return twice + sum(sum(shared) - max(shared) for shared in without.values())
 
 
 def _types(types: Mapping[str, int]) -> str:
@@ -107,16 +141,30 @@ def details(report: Report) -> None:
         things = count(report.restored, thing, "messages, side records, values and blobs")
         put = "can be put" if report.dry_run else "put"
         warn(f"{report.session}: {things} that it had lost, {put} in again from the source")
+    _tell_alone(report)
     for flaw in report.unusable[:TOLD]:
         where = f"line {flaw.line}" + ("" if flaw.byte is None else f", byte {flaw.byte}")
-        warn(f"{report.source}: {where}: {flaw.why}")
+        warn(f"{flaw.file or report.source}: {where}: {flaw.why}")
     more = report.lost + report.mended - min(len(report.unusable), TOLD)
     if more > 0:
         warn(f"{report.source}: {count(more, 'more line')} like these")
-    if report.torn is not None:
-        line, byte, length = report.torn
+    _tell_torn(report)
+
+
+def _tell_alone(report: Report) -> None:
+    for session in report.alone[:TOLD]:
+        warn(f"{report.session}: {_ALONE.format(session=session)}")
+    if len(report.alone) > TOLD:
+        warn(f"{report.session}: {count(len(report.alone) - TOLD, 'more session')} like these")
+
+
+def _tell_torn(report: Report) -> None:
+    for path, (line, byte, length) in report.torn_ends[:TOLD]:
         at = "" if byte is None else f", byte {byte}"
-        warn(f"{report.source}: cut off in line {line}{at} ({length} bytes not used yet)")
+        warn(f"{path}: cut off in line {line}{at} ({length} bytes not used yet)")
+    if len(report.torn_ends) > TOLD:
+        more_files = count(len(report.torn_ends) - TOLD, "more file")
+        warn(f"{report.source}: {more_files} of it cut off at the end")
 
 
 def flawed(reports: Sequence[Report]) -> None:
@@ -131,6 +179,8 @@ def flawed(reports: Sequence[Report]) -> None:
 
 def _flaws(report: Report) -> list[str]:
     told = []
+    if report.alone:
+        told.append(f"{count(len(report.alone), 'agent')} of it a session of its own too")
     if report.restored:
         told.append(f"{count(report.restored)} restored that its session had lost")
     if report.set_aside:
@@ -138,21 +188,32 @@ def _flaws(report: Report) -> list[str]:
     if report.lost:
         told.append(f"{count(report.lost, 'line')} not usable")
     if report.mended:
-        told.append(f"{count(report.mended, 'line')} read in spite of damage")
+        told.append(f"{count(report.mended, 'line')} damaged or in want of a file, and read")
     if report.torn is not None:
         told.append("cut off at the end")
     return told
 
 
+def _fork(report: Report) -> JSON:
+    if report.forked_from is None:
+        return None
+    session, at = report.forked_from
+    return {"session": session, "at": at}
+
+
+def _torn(path: Path, torn: tuple[int, int | None, int]) -> JSON:
+    return {"file": str(path), "line": torn[0], "byte": torn[1], "length": torn[2]}
+
+
 def value_of(report: Report) -> dict[str, JSON]:
     """Return what JSON says of a source."""
-    torn = report.torn
     return {
         "source": str(report.source),
         "kind": report.kind,
         "session": report.session,
         "path": str(report.path),
         "created": report.created,
+        "titled": report.titled,
         "nothing_new": report.nothing_new,
         "older": report.older,
         "dry_run": report.dry_run,
@@ -173,8 +234,17 @@ def value_of(report: Report) -> dict[str, JSON]:
         "lost": report.lost,
         "mended": report.mended,
         "unusable": [
-            {"line": flaw.line, "byte": flaw.byte, "why": flaw.why} for flaw in report.unusable
+            {
+                "file": str(flaw.file or report.source),
+                "line": flaw.line,
+                "byte": flaw.byte,
+                "why": flaw.why,
+            }
+            for flaw in report.unusable
         ],
-        "torn": None if torn is None else {"line": torn[0], "byte": torn[1], "length": torn[2]},
+        "torn": _torn(*report.torn_ends[0]) if report.torn_ends else None,
+        "torn_ends": [_torn(*end) for end in report.torn_ends],
+        "forked_from": _fork(report),
+        "alone": [*report.alone],
         "kept_source": report.kept_source,
     }

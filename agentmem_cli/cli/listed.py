@@ -9,6 +9,7 @@ from agentmem_cli.cli.clock import age, utc_time
 from agentmem_cli.cli.output import json_line, talk, warn
 from agentmem_cli.cli.render import GAP, Column, count, size, table
 from agentmem_cli.cli.text import one_line, width
+from agentmem_cli.operations.listing import is_held
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,6 +62,7 @@ def print_json(settings: Settings, shown: Sequence[Row], *, tree: bool = False) 
                 "labels": {**row.labels},
                 "cwd": row.cwd,
                 "forked_from": _fork_value(row),
+                "part_of": _part_value(root, row),
                 "damaged_places": row.damaged,
                 "problem": row.problem,
                 "path": f"{root}/{row.id}",
@@ -79,6 +81,13 @@ def _fork_value(row: Row) -> JSON:
         return None
     session, at = row.forked_from
     return {"session": session, "at": at}
+
+
+def _part_value(root: str, row: Row) -> JSON:
+    if row.part_of is None:
+        return None
+    session, agent = row.part_of
+    return {"session": session, "agent": agent, "held": is_held(root, row.part_of)}
 
 
 def print_table(
@@ -107,14 +116,7 @@ def print_table(
     columns = _columns(placed=placed, labelled=labelled, damaged=damaged)
     lines: list[list[str]] = []
     for row in shown:
-        cells = [
-            row.id,
-            "?" if row.updated_ms is None else age(row.updated_ms, settings.now_ms),
-            "?" if row.messages is None else count(row.messages),
-            f"1+{count(row.agents - 1)}" if row.agents > 1 else count(row.agents),
-            size(row.size_bytes),
-            _title(row),
-        ]
+        cells = _cells(settings, row)
         if placed:
             cells.insert(-1, row.cwd or "")
         if labelled:
@@ -122,7 +124,12 @@ def print_table(
         if damaged:
             cells.append(_damage(row))
         lines.append(cells)
-    if settings.columns is not None:
+    if settings.columns is not None and _least_width(columns, lines, None) > settings.columns:
+        at = [column.title for column in columns].index(_TITLE)
+        lines = [
+            [*line[:at], _short_title(row), *line[at + 1 :]]
+            for row, line in zip(shown, lines, strict=True)
+        ]
         columns, lines = _narrowed(str(settings.root), settings.columns, columns, lines)
     if tree:
         from agentmem_cli.cli.listed_tree import with_agents
@@ -134,6 +141,18 @@ def print_table(
     _tell(settings, len(shown), fitting, everything)
     _warn(shown)
     _warn_of_readers(settings, shown)
+
+
+def _cells(settings: Settings, row: Row) -> list[str]:
+    """Return what a row always has, the title last."""
+    return [
+        row.id,
+        "?" if row.updated_ms is None else age(row.updated_ms, settings.now_ms),
+        "?" if row.messages is None else count(row.messages),
+        f"1+{count(row.agents - 1)}" if row.agents > 1 else count(row.agents),
+        size(row.size_bytes),
+        _title(str(settings.root), row),
+    ]
 
 
 def _columns(*, placed: bool, labelled: bool, damaged: bool) -> list[Column]:
@@ -154,13 +173,30 @@ def _columns(*, placed: bool, labelled: bool, damaged: bool) -> list[Column]:
     return columns
 
 
-def _title(row: Row) -> str:
+def _title(root: str, row: Row) -> str:
+    """Return a title with what tells the session apart from another one that holds as much."""
     title = row.title or ""
-    if row.forked_from is None:
-        return title
-    session, at = row.forked_from
-    place = "" if at is None else f" at {at}"
-    return f"{title} (forked from {session}{place})".lstrip()
+    if row.forked_from is not None:
+        session, at = row.forked_from
+        place = "" if at is None else f" at {at}"
+        title = f"{title} (forked from {session}{place})".lstrip()
+    if row.part_of is not None:
+        session, agent = row.part_of
+        too = ", which holds it too" if is_held(root, row.part_of) else ""
+        title = f"{title} (agent {agent} of {session}{too})".lstrip()
+    return title
+
+
+def _short_title(row: Row) -> str:
+    """Return the same for a screen that cuts titles at their ends."""
+    told = []
+    if row.forked_from is not None:
+        at = row.forked_from[1]
+        told.append("fork" if at is None else f"fork at {at}")
+    if row.part_of is not None:
+        told.append("agent")
+    title = row.title or ""
+    return f"[{', '.join(told)}] {title}".rstrip() if told else title
 
 
 def _narrowed(

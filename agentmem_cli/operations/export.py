@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -12,6 +13,7 @@ from agentmem_cli.operations.exports.openai import openai
 from agentmem_cli.operations.exports.openai_back import openai_back
 from agentmem_cli.operations.exports.turns import turns
 from agentmem_cli.operations.imports.adapter import MAIN
+from agentmem_cli.operations.imports.beside import noted
 from agentmem_cli.operations.imports.foreign import new_digest
 from agentmem_cli.operations.imports.maps import FOLDER, MAP_END
 from agentmem_cli.operations.imports.naming import safe_name, safe_path
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from agentmem_cli.operations.exports.turns import Left, Turn
+    from agentmem_cli.operations.imports.beside import Beside
     from agentmem_cli.operations.imports.maps import OldMap
     from agentmem_cli.session.codec import Object
     from agentmem_cli.session.entry import Entry
@@ -107,9 +110,9 @@ class Original(NamedTuple):
     kept: int
     """Bytes of it that the session keeps; 0 where it was imported without its source."""
     key: bytes
-    """The key of its digest."""
+    """The key of its digest; empty of a blob, whose name tells it."""
     digest: str
-    """The keyed digest of the bytes that were read, hex."""
+    """The keyed digest of the bytes that were read, hex; empty of a blob."""
     rewritten: int | None = None
     """When the bytes that are kept were rewritten in place, in ms; None: they are as they came."""
 
@@ -121,6 +124,8 @@ class Original(NamedTuple):
 
 def originals(store: DirStore, agent: str | None = None) -> list[Original]:
     """Return the sources of an imported session, the main one first.
+
+    What stood beside them in the session's own folder comes last.
 
     Args:
         store: The session.
@@ -135,7 +140,7 @@ def originals(store: DirStore, agent: str | None = None) -> list[Original]:
         msg = f"{store.path.name}: no import made this session, so there is no original"
         raise NotFoundError(msg, hint="--as messages exports any session.")
     if agent is None:
-        return found
+        return [*found, *map(_beside, noted(store))]
     wanted = [each for each in found if agent in (each.log, each.agent)]
     if not wanted:
         msg = f"{store.path.name}: there is no source of the agent {agent!r} alone"
@@ -158,6 +163,11 @@ def _original(old: OldMap) -> Original:
     )
 
 
+def _beside(each: Beside) -> Original:
+    key = bytes.fromhex(each.key)
+    return Original(each.name, each.stored, MAIN, each.size, each.size, key, each.digest)
+
+
 def check_kept(store: DirStore, original: Original) -> None:
     """See that a source is kept, and what is kept of it is what was read.
 
@@ -168,12 +178,14 @@ def check_kept(store: DirStore, original: Original) -> None:
     if original.size and not original.kept:
         msg = f"{original.name}: its bytes are not kept (it was imported with --no-source)"
         raise NotFoundError(msg, hint="Import it again without --no-source, if you have it still.")
-    hasher = new_digest(original.key)
+    # Why: a blob is called by its digest, and has no other.
+    hasher = new_digest(original.key) if original.key else hashlib.sha256()
+    digest = original.digest or original.stored.rpartition("/")[2].partition(".")[0]
     size = 0
     for chunk in kept_bytes(store, original):
         hasher.update(chunk)
         size += len(chunk)
-    if size != original.kept or (size == original.size and hasher.hexdigest() != original.digest):
+    if size != original.kept or (size == original.size and hasher.hexdigest() != digest):
         msg = f"files/{original.stored}: {size} bytes that are not those that were imported"
         raise DamageError(msg)
 
@@ -205,7 +217,7 @@ def target_names(found: Sequence[Original]) -> list[str]:
     names: list[str] = []
     for original in found:
         name = original.name if _is_safe(original.name) else safe_path(original.name)
-        tries = (name, original.stored[len(FOLDER) :])
+        tries = (name, safe_path(original.stored.removeprefix(FOLDER)))
         free = (each for each in tries if each.casefold() not in taken)
         name = next(free, "") or safe_name(f"{name} {len(taken)}")
         taken.add(name.casefold())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from agentmem_cli.limits import LISTING_HEAD_BYTES, LISTING_TAIL_BYTES
 from agentmem_cli.operations.damage import causes
 from agentmem_cli.operations.imports.adapter import CWD
+from agentmem_cli.operations.imports.picked import part_of
 from agentmem_cli.session.codec import loads_fast
 from agentmem_cli.session.keys import CURRENT, FORKED_FROM, MODEL, SESSION, TITLE
 from agentmem_cli.session.session import choose_main
@@ -36,6 +37,8 @@ class Facts(NamedTuple):
     """Damaged places; None where not every byte of every log was read."""
     forked_from: JSON
     """The saved note of the session that it was forked from."""
+    part_of: JSON
+    """What an import noted of the session that it is an agent of."""
 
 
 class Seen:
@@ -48,6 +51,7 @@ class Seen:
         self.retired = False
         self.saved: dict[str, JSON] = {}
         self.first_text: str | None = None
+        self.part_of: JSON = None
         self.started_ms: int | None = None
         self.updated_ms: int | None = None
         self.messages: int | None = None
@@ -88,6 +92,7 @@ def from_logs(path: str, logs: Sequence[tuple[str, int, int]]) -> Facts:
         chosen.messages if chosen is not None else (None if agents else 0),
         None if None in damaged else sum(count or 0 for count in damaged),
         saved.get(FORKED_FROM),
+        None if chosen is None else chosen.part_of,
     )
 
 
@@ -183,6 +188,8 @@ def _take(seen: Seen, fields: Object, *, first_only: bool) -> None:
         key = fields.get("key")
         if isinstance(key, str):
             seen.saved[key] = fields.get("value")
+    elif kind == "aside" and isinstance(aside := fields.get("aside"), dict):
+        seen.part_of = part_of(aside.get("value")) or seen.part_of
     elif seen.first_text is None and kind == "push":
         entries = fields.get("entries")
         for entry in entries if isinstance(entries, list) else []:

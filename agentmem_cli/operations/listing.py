@@ -44,6 +44,9 @@ class Row(NamedTuple):
     logs: tuple[str, ...]
     forked_from: tuple[str, int | None] | None = None
     """The session that it is a fork of, and how many messages of that it begins with."""
+    part_of: tuple[str, str] | None = None
+    """The session that it is an agent of, by itself since it was imported without that one; and
+    the agent's name there."""
 
 
 class Wanted(Protocol):
@@ -178,6 +181,7 @@ def _from_meta(id_: str, seen: Survey, meta: SessionMeta) -> Row:
         "a change was cut short" if seen.unfinished else None,
         logs,
         fork_of(meta.listed.get("forked_from")),
+        _part_of(meta.listed.get("part_of")),
     )
 
 
@@ -203,6 +207,7 @@ def _from_logs(
         problem or ("a change was cut short" if seen.unfinished else None),
         tuple(log for log, _, _ in seen.logs),
         fork_of(old.listed.get("forked_from")) or fork_of(facts.forked_from),
+        _part_of(old.listed.get("part_of")) or _part_of(facts.part_of),
     )
 
 
@@ -212,6 +217,27 @@ def fork_of(value: JSON) -> tuple[str, int | None] | None:
         return None
     at = value.get("at")
     return session, at if type(at) is int else None
+
+
+def _part_of(value: JSON) -> tuple[str, str] | None:
+    if not isinstance(value, dict):
+        return None
+    session, agent = value.get("session"), value.get("agent")
+    return (session, agent) if isinstance(session, str) and isinstance(agent, str) else None
+
+
+def is_held(root: str, part: tuple[str, str]) -> bool:
+    """Whether the session that another one is an agent of holds that agent too.
+
+    Args:
+        root: The folder of the sessions.
+        part: `Row.part_of`.
+    """
+    from agentmem_cli.operations.imports.naming import safe_name
+    from agentmem_cli.storage.survey import has_log
+
+    session, agent = part
+    return has_log(f"{root}/{safe_name(session)}", safe_name(agent))
 
 
 def _cwd(meta: SessionMeta) -> str | None:

@@ -10,7 +10,7 @@ from agentmem_cli.session.meta import META, BadMeta, SessionMeta
 from agentmem_cli.storage.survey import survey
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from agentmem_cli.session.codec import JSON
     from agentmem_cli.storage.directory import DirStore
@@ -70,19 +70,36 @@ def refresh(
         if not known:
             before, started_ms = _rebuilt(store, before, started_ms)
         meta = update(before)
-        noted = before.listed.get(OURS)
-        ours: dict[str, JSON] = dict(noted) if isinstance(noted, dict) else {}
-        ours["logs"] = {log: store.log_stat(log).size for log in store.logs()}
-        told = ours.get("started")
-        if started_ms is not None:
-            ours["started"] = min(told, started_ms) if type(told) is int else started_ms
-        if damaged is not None:
-            ours["damaged"] = damaged
-        elif not known:
+        before_ours = before.listed.get(OURS)
+        ours: dict[str, JSON] = dict(before_ours) if isinstance(before_ours, dict) else {}
+        if damaged is None and not known:
             ours.pop("damaged", None)
+        sizes = {log: store.log_stat(log).size for log in store.logs()}
         meta = meta._replace(listed={**meta.listed, OURS: ours})
-        meta.write(store)
+        noted(meta, sizes, started_ms, damaged).write(store)
     return done
+
+
+def noted(
+    meta: SessionMeta, sizes: Mapping[str, int], started_ms: int | None, damaged: int | None
+) -> SessionMeta:
+    """Return *meta* with our note of the logs that it is true of.
+
+    Args:
+        meta: A session's meta.
+        sizes: Each log's bytes.
+        started_ms: When a log that it may not know yet was started, in ms.
+        damaged: Damaged places of all logs; None: as it notes.
+    """
+    before = meta.listed.get(OURS)
+    ours: dict[str, JSON] = dict(before) if isinstance(before, dict) else {}
+    ours["logs"] = dict(sizes)
+    told = ours.get("started")
+    if started_ms is not None:
+        ours["started"] = min(told, started_ms) if type(told) is int else started_ms
+    if damaged is not None:
+        ours["damaged"] = damaged
+    return meta._replace(listed={**meta.listed, OURS: ours})
 
 
 def _readable(store: DirStore) -> tuple[SessionMeta, Refreshed]:

@@ -318,11 +318,11 @@ class _Work:
         """Check the maps of imports, which say what of a source stands in the logs."""
         if not self._imported:
             return
-        from agentmem_cli.operations.imports.checking import check_maps
+        from agentmem_cli.operations.imports.checking import AWAITED, check_maps
 
         try:
             for bad in check_maps(self.store, self._logs):
-                self.add(PROBLEM, "bad-map", bad.file, bad.why)
+                self.add(NOTICE if bad.kind == AWAITED else PROBLEM, bad.kind, bad.file, bad.why)
         except (OSError, SessionError) as error:
             self.add(PROBLEM, "unreadable", FOLDER, str(error))
 

@@ -231,6 +231,13 @@ class DirBatch:
         """Drop what is staged and not made. Quiet: nothing here can spoil the session."""
         for target in self._targets.values():
             target.spool.drop()
+        self._discard_parts()
+        for folders in reversed(self._made):
+            with contextlib.suppress(OSError), self._root.walk(folders[:-1]) as folder:
+                folder.remove_folder(folders[-1])
+        self._made.clear()
+
+    def _discard_parts(self) -> None:
         try:
             for path in self._parts:
                 folders, name = split(path)
@@ -238,10 +245,6 @@ class DirBatch:
                     folder.discard(name)
         finally:
             self._let_go()  # whatever is left is swept by the next batch
-        for folders in reversed(self._made):
-            with contextlib.suppress(OSError), self._root.walk(folders[:-1]) as folder:
-                folder.remove_folder(folders[-1])
-        self._made.clear()
 
     def _let_go(self) -> None:
         self._lock.live.difference_update(split(path)[1] for path in self._parts)

@@ -133,6 +133,20 @@ class DirStore:
                 finally:
                     batch.close()
 
+    @contextmanager
+    def beginning(self, *, wait_s: float | None = None) -> Iterator[DirBatch]:
+        """Make changes together, as `batch` does; one that is not there yet appears whole.
+
+        Raises:
+            Appeared: It was not there when the block began, and is at its end.
+        """
+        from agentmem_cli.storage.fresh import fresh_batch
+
+        # Why not there: Windows does not rename a folder with an open lock file in it.
+        fresh = os.name != "nt" and not os.path.lexists(self._root)
+        with fresh_batch(self._root) if fresh else self.batch(wait_s=wait_s) as batch:
+            yield batch
+
     def pending(self) -> bool:
         """Return whether a change of several files is under way, or was cut short."""
         return os.path.lexists(os.path.join(self._root, REDO))

@@ -29,6 +29,8 @@ FOLDER_MODE: Final = 0o700
 RETRY_WAITS_S: Final = (0.01, 0.03, 0.1, 0.2, 0.4)
 """Seconds between tries of a rename that was refused; a virus scanner lets go within these."""
 
+_MAKE_TRIES: Final = 4
+
 _NO_FOLDER_SYNC: Final = frozenset({errno.EINVAL, errno.ENOTSUP})
 
 
@@ -47,12 +49,19 @@ class Folder(Place):
         make_folders(path)
         return cls.at(path)
 
-    def reach(self, folders: Sequence[str], made: list[tuple[str, ...]] | None = None) -> Self:
+    def reach(
+        self,
+        folders: Sequence[str],
+        made: list[tuple[str, ...]] | None = None,
+        *,
+        durably: bool = True,
+    ) -> Self:
         """Open the folder that *folders* lead to; it and those above it are made where missing.
 
         Args:
             folders: One after the other, from here.
             made: Gets the way to each folder that is new, outermost first.
+            durably: Whether the names of new ones are synced.
 
         Raises:
             OSError: A link or another thing stands on the way, or the system refused.
@@ -63,7 +72,8 @@ class Folder(Place):
                 if here.make(name):
                     if made is not None:
                         made.append(tuple(folders[:count]))
-                    here.sync()
+                    if durably:
+                        here.sync()
                 here = here.child(name)
         return here
 
@@ -243,19 +253,23 @@ def make_folders(path: str) -> bool:
     Raises:
         OSError: The system refused, or something else stands there.
     """
-    try:
-        os.mkdir(path, FOLDER_MODE)
-    except FileExistsError:
-        if not os.path.isdir(path):
-            raise
-        return False
-    except FileNotFoundError:
-        above = os.path.dirname(path)
-        if above in {"", path}:
-            raise
-        make_folders(above)
-        # Why once: some file systems (proc) go on saying that what is above is not there.
-        os.mkdir(path, FOLDER_MODE)
+    # Why again: others make and remove folders here at the same time. Why not for ever: some
+    # file systems (proc) go on saying that what is above is not there.
+    for left in reversed(range(_MAKE_TRIES)):
+        try:
+            os.mkdir(path, FOLDER_MODE)
+        except FileExistsError:
+            if os.path.isdir(path):
+                return False
+            if os.path.lexists(path) or not left:
+                raise
+        except FileNotFoundError:
+            above = os.path.dirname(path)
+            if above in {"", path} or not left:
+                raise
+            make_folders(above)
+        else:
+            break
     sync_folder_of(path)
     return True
 

@@ -40,6 +40,9 @@ TRASH: Final = ".rig-trash"
 STAGED: Final = ".agentmem-"
 """How a part file of ours begins; only these are ever removed unasked."""
 
+STAGES: Final = f".agentmem{PART}"
+"""Folder, beside the sessions, of those that are being made."""
+
 TOKEN_HEX: Final = 32
 """Hex digits between ``STAGED`` and ``PART``."""
 

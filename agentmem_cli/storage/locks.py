@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from agentmem_cli.errors import Busy, Io
-from agentmem_cli.storage.files import make_folders
+from agentmem_cli.storage.files import FOLDER_MODE, make_folders
 from agentmem_cli.storage.folder import FILE_MODE
 from agentmem_cli.storage.layout import LOCK
 
@@ -117,6 +117,7 @@ class SessionLock:
         while True:
             self._made = make_folders(self.folder) or self._made
             fresh = self._look()
+            before = _state_of(self.folder)
             try:
                 self._take_file(max(deadline_s - time.monotonic(), 0.0), wait_s)
             except FileNotFoundError:
@@ -132,6 +133,7 @@ class SessionLock:
                 self._made = False  # who has the lock has the folder too
                 raise
             if self._is_in_place():
+                self._close_folder(before)
                 return
             self._file_lock().release()
 
@@ -181,6 +183,11 @@ class SessionLock:
         except FileNotFoundError:
             return False
 
+    def _close_folder(self, before: tuple[int, int, int] | None) -> None:
+        if _state_of(self.folder) != before:
+            # Why: filelock makes a folder that was removed meanwhile, and for all to read.
+            os.chmod(self.folder, FOLDER_MODE)
+
     def _refused(self, error: OSError) -> Io:
         why = error.strerror or str(error) or type(error).__name__
         hint = _NO_LOCKS_HINT if error.errno in _NO_LOCKS else _REFUSED_HINT
@@ -207,6 +214,14 @@ class SessionLock:
                 os.unlink(self.path)
             if self._made:
                 os.rmdir(self.folder)
+
+
+def _state_of(folder: str) -> tuple[int, int, int] | None:
+    try:
+        found = os.stat(folder)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_mode
 
 
 def lock_of(folder: str) -> SessionLock:

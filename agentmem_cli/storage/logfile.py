@@ -55,6 +55,14 @@ class OpenLog:
         """
         return iter(io.BufferedReader(_Bounded(self, start), _BUFFER_BYTES))
 
+    def stream(self) -> io.FileIO:
+        """Return its bytes from the start on, unbuffered, for one reader at a time.
+
+        What is appended meanwhile is read too. It lives no longer than this.
+        """
+        os.lseek(self.descriptor, 0, os.SEEK_SET)
+        return io.FileIO(self.descriptor, "rb", closefd=False)
+
     def close(self) -> None:
         """Close the descriptor; a second time does nothing."""
         descriptor, self.descriptor = self.descriptor, -1

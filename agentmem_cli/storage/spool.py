@@ -61,7 +61,7 @@ class Spool:
             raise ValueError(f"the batch's bytes for {self.target} are no longer wanted")
         size = len(data)
         self.size += size
-        if size > CHUNK_BYTES:
+        if size >= CHUNK_BYTES:
             self.flush()
             self._add(data)  # as it is: a copy of something large would cost its size again
             return size
@@ -99,8 +99,8 @@ class Spool:
         with self._stage.folder(self.part) as folder:
             folder.add(split(self.part)[1], data, new=new)
 
-    def finish(self) -> None:
-        """Have all bytes in the part file, durably and with the target's mode.
+    def complete(self) -> None:
+        """Have all bytes in the part file; to sync it is the caller's.
 
         Raises:
             OSError: The disk refused, now or earlier, when the caller went on regardless.
@@ -111,6 +111,16 @@ class Spool:
         with self._stage.folder(self.part) as folder:
             if folder.lstat(name).st_size != self.size:
                 raise OSError(errno.EIO, "an earlier write of it failed", folder.where(name))
+
+    def finish(self) -> None:
+        """Have all bytes in the part file, durably and with the target's mode.
+
+        Raises:
+            OSError: As `complete`.
+        """
+        self.complete()
+        name = split(self.part)[1]
+        with self._stage.folder(self.part) as folder:
             folder.sync_contents(name)
             folder.match_mode(name, split(self.target)[1])
 

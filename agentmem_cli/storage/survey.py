@@ -68,6 +68,15 @@ def survey(path: str) -> Survey:
     return Survey(meta, size, mtime_ns, logs, old_layout, unfinished)
 
 
+def has_log(path: str, log: str) -> bool:
+    """Whether the session directory *path* has a log of this name, which is a safe one."""
+    check_log_name(log)
+    try:
+        return stat.S_ISREG(os.lstat(f"{path}/{LOGS}/{log}{LOG_END}").st_mode)
+    except OSError:
+        return False
+
+
 def glance(path: str) -> Survey:
     """Look at the session directory *path* as `survey` does, but for an older layout.
 

@@ -13,6 +13,7 @@ import pytest
 
 from agentmem_cli.session.codec import dumps
 from tests.cli.running import header, join, message, ok, pushed, run, said, tree, write
+from tests.provider_shapes import check
 from tests.unit.imports import building
 from tests.unit.imports.building import put
 
@@ -115,14 +116,16 @@ def test_what_is_written_is_private_whatever_the_umask(
     source: Path, tmp_path: Path, form: str
 ) -> None:
     ok("import", source)
+    (tmp_path / "out").mkdir()
     before = os.umask(0)
     try:
         ok("export", "pi-a", "--as", form, "-o", tmp_path / "out" / "file")
+        ok("export", "pi-a", "--as", "original", "-o", f"{tmp_path}/new/")
     finally:
         os.umask(before)
 
     assert stat.S_IMODE((tmp_path / "out" / "file").stat().st_mode) == 0o600
-    assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o700
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["file"]
 
 
@@ -491,6 +494,7 @@ def test_importing_an_exported_original_changes_nothing(
     root: Path, source: Path, tmp_path: Path
 ) -> None:
     ok("import", source)
+    (tmp_path / "copy").mkdir()
     ok("export", "pi-a", "--as", "original", "-o", tmp_path / "copy" / "other name.jsonl")
     before = tree(root)
 
@@ -505,6 +509,7 @@ def test_importing_exported_messages_changes_nothing_and_says_whose_they_are(
     root: Path, source: Path, tmp_path: Path, shape: str
 ) -> None:
     ok("import", source)
+    (tmp_path / "copy").mkdir()
     target = tmp_path / "copy" / "m.json"
     ok("export", "pi-a", "--as", "messages", "--shape", shape, "-o", target)
     before = tree(root)
@@ -550,3 +555,40 @@ def test_openai_messages_under_another_name_are_known_again(root: Path, tmp_path
 
     assert done["nothing_new"]
     assert len(list(root.iterdir())) == 1
+
+
+@pytest.mark.parametrize("shape", ["openai", "anthropic"])
+def test_calls_of_any_name_and_id_are_exported_as_the_api_takes_them(
+    root: Path, shape: str
+) -> None:
+    nameless: Object = {"type": "toolcall", "id": "c", "function": {"name": "", "arguments": None}}
+    dotted: Object = {"type": "toolcall", "id": "c", "function": {"name": "fs.read file"}}
+    bare: Object = {"type": "toolcall", "id": "call_1|fc_" + "0" * 50}
+    _session(
+        root,
+        message("user", "go"),
+        _reply(nameless, dotted, bare),
+        _user(_result("c", "one"), _result("c", "two"), _result(str(bare["id"]), "three")),
+    )
+
+    found = _exported(shape)
+
+    check(shape, found)
+    assert [text in str(found) for text in ("one", "two", "three", UNANSWERED)] == [True] * 3 + [
+        False
+    ]
+
+
+def test_what_the_api_refuses_is_counted(tmp_path: Path) -> None:
+    data = (
+        b'[{"role":"user","content":null},{"role":"assistant","tool_calls":[{"function":{}}]},'
+        b'{"role":"tool","content":"x"}]'
+    )
+    ok("import", put(tmp_path / "odd.json", data))
+
+    done = ok("export", "@last", "--as", "messages")
+    told = ok("export", "@last", "--as", "messages", "-o", tmp_path / "o.json", "--json").object
+
+    check("openai", json.loads(done.stdout), back=True)
+    assert "2 messages or calls put as the API asks" in done.err
+    assert told["mended"] == 2

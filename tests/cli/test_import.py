@@ -207,12 +207,12 @@ def test_a_source_that_has_parted_ends_with_4_and_names_again(source: Path) -> N
 
 
 def test_a_folder_gives_every_transcript_in_it_and_names_the_one_that_fails(source: Path) -> None:
-    put(source.parent / "empty.jsonl", b"")
+    put(source.parent / "odd.jsonl", b"no transcript\n")
 
     done = run("import", "--json", source.parent)
 
     assert done.status == 2
-    assert "empty.jsonl" in done.err
+    assert "odd.jsonl" in done.err
     assert [value.get("messages") for value in done.objects] == [3, None]
 
 

@@ -66,7 +66,7 @@ def test_the_only_source_fails_as_a_command_does(root: Path, tmp_path: Path) -> 
 
 
 def test_the_only_source_that_fails_gives_one_error_object_and_no_other(tmp_path: Path) -> None:
-    for words in ([put(tmp_path / "in" / "b.jsonl", b"")], [tmp_path / "in"]):
+    for words in ([put(tmp_path / "in" / "b.jsonl", b"no\n")], [tmp_path / "in"]):
         done = run("import", *words, "--json")
 
         assert (done.status, done.out) == (2, "")
@@ -109,7 +109,7 @@ def test_a_source_is_named_once_and_why_it_failed_in_words(
 def test_another_kind_is_proposed_only_where_there_is_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source = put(tmp_path / "a.jsonl", lines(header(id="a")))
+    source = put(tmp_path / "a.jsonl", lines(header(id="a"), b'{"type":"odd"}'))
     told = []
     for kinds in (("pi",), ("pi", "fax")):
         monkeypatch.setattr(importing, "kinds", lambda kinds=kinds: kinds)
@@ -206,6 +206,43 @@ def test_an_unknown_kind_names_those_there_are(tmp_path: Path) -> None:
 
     assert done.status == 2
     assert "pi" in done.err
+
+
+EXAMPLES = {
+    "pi": "pi-session.jsonl",
+    "claude-code": "claude-code/5c1de000-0000-4000-8000-00000000c0de.jsonl",
+    "codex": "codex-rollout.jsonl",
+    "openai-messages": "openai-messages.json",
+}
+FOLDER = pathlib.Path(__file__).resolve().parents[2] / "examples"
+
+
+@pytest.mark.parametrize("looks", EXAMPLES)
+@pytest.mark.parametrize("forced", EXAMPLES)
+def test_a_kind_is_not_forced_on_what_is_plainly_of_another(
+    root: Path, forced: str, looks: str
+) -> None:
+    done = run("import", FOLDER / EXAMPLES[looks], "--from", forced)
+
+    if forced == looks:
+        assert done.status == 0
+        assert f"from {forced}" in done.out
+    else:
+        assert done.status == 2
+        assert f"not one of them a record of {forced}; it looks like {looks}" in done.err
+        assert not root.exists()
+
+
+def test_a_forced_kind_takes_its_own_records_however_far_down_and_counts_the_rest(
+    tmp_path: Path,
+) -> None:
+    other = b'{"role":"user","content":"of another kind"}\n' * 2_100
+    source = put(tmp_path / "mixed.jsonl", other + lines(user(1, "of pi")))
+
+    done = ok("import", source, "--from", "pi", "--json").object
+
+    assert (done["kind"], done["messages"], done["lines"]) == ("pi", 1, 2_101)
+    assert done["lost"] == 2_100
 
 
 def test_no_source_is_a_mistake_of_the_call() -> None:

@@ -128,6 +128,115 @@ def test_what_was_not_understood_is_named_with_why_and_sets_the_status(tmp_path:
     assert run("import", tmp_path / "src", "--verbose").err.count("no message recognised") == 8
 
 
+SNAPSHOT = b'{"type":"file-history-snapshot","messageId":"m","snapshot":{}}'
+OPERATION = b'{"type":"queue-operation","operation":"dequeue","sessionId":"s"}'
+META = b'{"timestamp":"2026-03-01T00:00:00Z","type":"session_meta","payload":{"id":"a"}}'
+TURN = b'{"timestamp":"2026-03-01T00:00:00Z","type":"turn_context","payload":{"model":"m"}}'
+ID = "0c1a0de0-0000-4000-8000-000000000001"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\n\n",
+        b'{"type":"summary","summary":"Tides","leafUuid":"u"}\n',
+        lines(SNAPSHOT, OPERATION, b'{"type":"mode","mode":"plan","sessionId":"s"}'),
+        lines(SNAPSHOT) + b'{"parentUuid":null,"isSi',
+        lines(b'{"type":"attribution-snapshot","messageId":"m","fileStates":{}}'),
+        lines(b'{"type":"system","subtype":"informational","uuid":"u","sessionId":"s"}'),
+        lines(META),
+        lines(META, TURN, b'{"type":"event_msg","payload":{"type":"task_started"}}'),
+        b'{"id":"a","timestamp":"2025-05-11T10:00:00Z","instructions":null}\n',
+        lines(header(), b'{"type":"model_change","id":"b","modelId":"m"}'),
+    ],
+)
+def test_what_holds_no_message_yet_is_counted_and_no_failure(
+    root: Path, tmp_path: Path, data: bytes
+) -> None:
+    path = put(tmp_path / "src" / "x.jsonl", data)
+    put(tmp_path / "src" / "y.jsonl", data)
+
+    alone = ok("import", path.parent)
+    _source(tmp_path / "src", "a")
+    among = ok("import", path.parent, "--json")
+
+    assert alone.err.startswith("0 sources, 2 files without a message yet: ")
+    assert among.err.startswith("1 source, 2 files without a message yet: ")
+    assert len(among.objects) == 1
+    assert str(path) in ok("import", path.parent, "--verbose").err
+    assert run("import", path).status == 2
+    assert [folder.name for folder in root.iterdir()] == ["pi-a"]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        lines(META, *[b'{"type":"response_item","payload":{"item":{"type":"message"}}}'] * 49),
+        lines(SNAPSHOT, b'{"type":"user","data":{"content":"x"},"sessionId":"s","uuid":"u"}'),
+        lines(SNAPSHOT, b'{"type":"prompt_of_tomorrow","text":"x","sessionId":"s"}'),
+        lines(META, b'{"type":"event_msg","payload":{"type":"user_prompt_v2","text":"x"}}'),
+        lines(SNAPSHOT, b"garbage"),
+        b"\0" * 512,
+    ],
+)
+def test_what_is_not_understood_and_gives_no_message_stays_a_failure(
+    tmp_path: Path, data: bytes
+) -> None:
+    _source(tmp_path / "src", "a")
+    path = put(tmp_path / "src" / "x.jsonl", data)
+
+    done = run("import", tmp_path / "src")
+
+    assert done.status == 2
+    assert f"{path}: " in done.err
+    assert "no message recognised" in done.err
+
+
+@pytest.mark.parametrize("name", ["b", f"rollout-2026-03-01T00-00-00-{ID}"])
+def test_a_source_that_was_imported_and_is_empty_now_is_a_failure(
+    tmp_path: Path, name: str
+) -> None:
+    path = put(tmp_path / "src" / f"{name}.jsonl", lines(header(id=name[-36:]), user(1, "one")))
+    ok("import", tmp_path / "src")
+    path.write_bytes(b"")
+
+    done = run("import", tmp_path / "src")
+
+    assert done.status == 2
+    assert f"{path}: 0 records" in done.err
+
+
+@pytest.mark.parametrize("more", [[], ["--watch"]])
+def test_a_kind_that_does_not_exist_is_told_once_and_before_anything_is_read(
+    tmp_path: Path, more: list[str]
+) -> None:
+    _many(tmp_path / "src", 3)
+
+    done = run("import", "--from", "claude", tmp_path / "src", *more)
+
+    assert (done.status, done.out) == (2, "")
+    assert done.err.count("claude'") == 1
+    assert "Known kinds: pi, claude-code" in done.err
+
+
+def test_paths_are_told_absolute_whatever_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = _source(tmp_path / "src", "a")
+    rollout = put(
+        tmp_path / "src" / "b.jsonl",
+        lines(META, b'{"type":"event_msg","payload":{"type":"user_message","message":"hi"}}'),
+    )
+    odd = put(tmp_path / "src" / "c.jsonl", b"garbage\n")
+    monkeypatch.chdir(tmp_path)
+
+    done = run("import", "src", "--json")
+
+    assert [value["source"] for value in done.objects] == [str(taken), str(rollout), str(odd)]
+    assert f"{odd}: " in done.err
+
+
 def test_of_many_sources_a_sum_by_kind_is_printed(tmp_path: Path) -> None:
     _many(tmp_path / "src", 21)
     put(tmp_path / "src" / "talk.jsonl", b'{"role":"user","content":"Why?","tool_calls":[]}\n')

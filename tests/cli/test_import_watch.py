@@ -14,12 +14,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agentmem_cli.operations.imports import folders
+from agentmem_cli.operations.imports.importing import import_one
 from tests.cli.running import ok, run
 from tests.unit.imports.building import header, lines, put, user
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from agentmem_cli.operations.imports.importing import Options
+    from agentmem_cli.operations.imports.report import Report
     from tests.cli.running import Value
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -55,9 +59,9 @@ class Watching:
             time.sleep(0.02)
         return list(self.printed)
 
-    def end(self) -> tuple[int, str]:
-        """Press Ctrl-C; return the status and what was told."""
-        self.process.send_signal(signal.SIGINT)
+    def end(self, number: int = signal.SIGINT) -> tuple[int, str]:
+        """Press Ctrl-C, or send another signal; return the status and what was told."""
+        self.process.send_signal(number)
         assert self.process.stderr is not None
         told = self.process.stderr.read().decode()
         status = self.process.wait(PATIENCE_S)
@@ -123,6 +127,20 @@ def test_half_a_line_waits_until_it_is_whole(folder: Path, watching: Watching) -
     assert "cut off" not in told
 
 
+def test_files_without_a_message_yet_are_counted_at_the_end(
+    folder: Path, watching: Watching
+) -> None:
+    put(folder / "b.jsonl", b"")
+    put(folder / "c.jsonl", lines(header(id="c")))
+    put(folder / "d.jsonl", lines(header(id="d"), user(1, "hello")))
+    watching.until(2)
+    status, told = watching.end()
+
+    assert status == 130
+    assert told.count("2 files without a message yet") == 1
+    assert "jsonl" not in told
+
+
 def test_a_file_without_a_message_yet_is_no_trouble(folder: Path, watching: Watching) -> None:
     watching.until(1)
     path = put(folder / "b.jsonl", b"")
@@ -157,6 +175,53 @@ def test_nothing_is_printed_where_nothing_is_new(folder: Path, watching: Watchin
     assert [value["session"] for value in printed] == ["pi-a", "pi-b"]
     assert status == 130
     assert "4 new in 2 sources" in told
+
+
+def test_what_becomes_of_imported_sources_is_told_once(folder: Path, watching: Watching) -> None:
+    whole = lines(header(id="b"), user(1, "one"), user(2, "two"))
+    put(folder / "b.jsonl", whole)
+    put(folder / "c.jsonl", lines(header(id="c"), user(1, "hello")))
+    watching.until(3)
+    (folder / "a.jsonl").unlink()
+    (folder / "b.jsonl").write_bytes(lines(header(id="b"), user(1, "one")))
+    (folder / "c.jsonl").write_bytes(b"garbage\n")
+    put(folder / "d.jsonl", lines(header(id="d"), user(1, "hello")))
+    watching.until(4)
+    put(folder / "e.jsonl", lines(header(id="e"), user(1, "hello")))
+    watching.until(5)
+    status, told = watching.end()
+
+    assert status == 130
+    assert told.count(f"{folder / 'a.jsonl'}: gone; what was imported of it stays") == 1
+    assert told.count("b.jsonl: an older copy of what was imported") == 1
+    assert told.count("c.jsonl: 1 line, no message recognised") == 1
+    assert sorted(row["messages"] for row in ok("list", "--json").objects) == [1, 1, 1, 1, 2]
+
+
+def test_a_watch_that_is_told_to_end_tells_what_it_brought(watching: Watching) -> None:
+    watching.until(1)
+    status, told = watching.end(signal.SIGTERM)
+
+    assert status == 130
+    assert "2 new in 1 source" in told
+
+
+def test_what_is_imported_when_an_interrupt_comes_is_told(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(folder / "b.jsonl", lines(header(id="b"), user(1, "hello")))
+
+    def interrupted(path: Path, root: Path, options: Options, *, kind: str | None = None) -> Report:
+        report = import_one(path, root, options, kind=kind)
+        signal.raise_signal(signal.SIGINT)
+        return report
+
+    monkeypatch.setattr(folders, "import_one", interrupted)
+    done = run("import", folder, "--json")
+
+    assert done.status == 130
+    assert [value["session"] for value in done.objects] == ["pi-a"]
+    assert [row["id"] for row in ok("list", "--json").objects] == ["pi-a"]
 
 
 @pytest.mark.parametrize("option", ["--dry-run", "--again"])

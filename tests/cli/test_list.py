@@ -104,6 +104,7 @@ def test_json_holds_what_meta_and_logs_tell(root: Path) -> None:
         "labels": {},
         "cwd": "/home/ada",
         "forked_from": None,
+        "part_of": None,
         "damaged_places": 0,
         "problem": None,
         "path": str(root / "one"),

@@ -210,6 +210,61 @@ def test_a_folder_of_windows_is_none_of_unix() -> None:
     assert Project("\\\\host\\share").holds("\\\\HOST\\share\\x")
 
 
+@pytest.mark.parametrize(
+    ("asked", "cwd", "holds"),
+    [
+        ("/w/p", "/w/x/../p", True),
+        ("/w/p", "/w/./p/", True),
+        ("/w/p", "/w/p/..", False),
+        ("/w/x/../p/.", "/w/p/sub", True),
+        ("/w/p", "/../w/p", True),
+        ("/src", "src", False),
+        ("/src", "./src", False),
+        ("/", "src", False),
+        ("src", "./src/app", True),
+        ("app", "../app", True),
+        ("C:\\w\\p", "C:\\w\\x\\..\\p", True),
+        ("C:\\w", "C:\\..\\w", True),
+        ("D:\\w", "C:\\..\\w", False),
+        ("\\\\host\\share", "\\\\host\\share\\..\\x", True),
+        ("\\\\host\\share\\x", "\\\\?\\UNC\\host\\share\\x\\y", True),
+        ("C:\\Caf\u00e9", "c:\\CAFE\u0301\\x", True),
+        ("w\\P", "C:\\w\\p\\x", True),
+        ("w\\q", "C:\\w\\p\\q", False),
+        ("\\", "C:\\w", False),
+        ("a\\b", "/w/a\\b", True),
+        ("P", "/w/p", False),
+    ],
+)
+def test_other_spellings_of_a_folder_are_the_same_folder(asked: str, cwd: str, holds: bool) -> None:
+    assert Project(asked).holds(cwd) is holds
+
+
+def test_the_home_folder_is_the_callers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ada")
+    monkeypatch.setenv("USERPROFILE", "/home/ada")
+
+    assert Project("~/p").holds("/home/ada/p/sub")
+    assert Project("~").holds("~/p")
+    assert Project("/home/ada/p").holds("~/p")
+    assert not Project("~/p").holds("/home/bob/p")
+
+
+def test_a_folder_is_found_by_the_link_to_it_and_by_where_that_leads(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, link = tmp_path / "real", tmp_path / "link"
+    real.mkdir()
+    link.symlink_to(real)
+    _worked_in(root, "a", f"{os.path.realpath(real)}/sub")
+    _worked_in(root, "b", f"{link}/sub")
+    monkeypatch.chdir(tmp_path)
+
+    assert _listed("--project", str(link)) == ["a", "b"]
+    assert _listed("--project", "link/") == ["a", "b"]
+    assert _listed("--project", "./real/../link/sub/") == ["a", "b"]
+
+
 def test_here_is_the_current_folder(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root.mkdir()
     monkeypatch.chdir(root)

@@ -129,8 +129,8 @@ def _block(part: Object, message: Object, ids: dict[int, str]) -> Object | None:
         return _call(part, ids[id(part)])
     if kind == "reasoning":
         return _thinking(part, message)
-    if kind == "redacted_thinking" and isinstance(part.get("data"), str):
-        return {"type": kind, "data": part["data"]}
+    if kind == "redacted_thinking" and isinstance(data := part.get("data"), str) and data:
+        return {"type": kind, "data": data}
     media = media_of(part)
     return None if media is None else _text(media.words)
 

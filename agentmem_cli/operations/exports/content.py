@@ -36,6 +36,9 @@ _MIME: Final = {
 
 _PLAIN: Final = "text/"
 
+_WEB: Final = ("http://", "https://")
+"""How the addresses begin that providers fetch."""
+
 
 class Media(NamedTuple):
     """An attachment."""
@@ -47,7 +50,7 @@ class Media(NamedTuple):
     mime: str
     """Its MIME type; empty where the part does not say."""
     base64: str | None
-    """Its bytes; None where there is an address, or nothing."""
+    """Its bytes, never none; None where there is an address, or nothing."""
     url: str | None
     """Its address on the web."""
     file: str | None
@@ -98,7 +101,7 @@ def media_of(part: Object) -> Media | None:
         return Media(kind, word, mime, None, None, None, part)
     if form == "base64":
         return Media(kind, word, mime, value if _decodes(value) else None, None, None, part)
-    web = value if form == "url" and not value.startswith("blob:") else None
+    web = value if form == "url" and value.lower().startswith(_WEB) else None
     return Media(kind, word, mime, None, web, value if form == "fileId" else None, part)
 
 
@@ -109,17 +112,16 @@ def _mime(kind: str, word: str) -> str:
 
 
 def _of_numbers(numbers: Sequence[JSON]) -> str | None:
-    if not all(type(each) is int and 0 <= each <= 255 for each in numbers):  # noqa: PLR2004
+    if not numbers or not all(type(each) is int and 0 <= each <= 255 for each in numbers):  # noqa: PLR2004
         return None
     return base64.b64encode(bytes(each for each in numbers if isinstance(each, int))).decode()
 
 
 def _decodes(text: str) -> bool:
     try:
-        base64.b64decode(text, validate=True)
+        return bool(base64.b64decode(text, validate=True))
     except (binascii.Error, ValueError):
         return False
-    return True
 
 
 def result_parts(part: Object) -> Iterator[str | Media]:

@@ -5,8 +5,9 @@ Source: the public API reference of chat completions, 2026.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from agentmem_cli.operations.exports.callids import function_name, ids_of
 from agentmem_cli.operations.exports.content import (
     Media,
     arguments_of,
@@ -14,17 +15,18 @@ from agentmem_cli.operations.exports.content import (
     media_of,
     result_parts,
     text_of,
-    tool_name,
 )
 from agentmem_cli.operations.exports.turns import EMPTY, UNANSWERED
 from agentmem_cli.session.codec import dumps
-from agentmem_cli.session.message import call_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from agentmem_cli.operations.exports.turns import Answered, Left, Turn
     from agentmem_cli.session.codec import JSON, Object
+
+_AUDIO: Final = ("wav", "mp3")
+"""The formats of sound that there are."""
 
 
 def openai(turns: Iterable[Turn], left: Left) -> Iterator[Object]:
@@ -50,13 +52,8 @@ class _Reply:
     def __init__(self, turn: Turn, number: int, left: Left) -> None:
         self._turn = turn
         self._left = left
-        calls = [part for part in turn.parts if part.get("type") == "toolcall"]
-        # Why by identity: two calls of one message may be equal.
-        self._ids = {
-            id(part): call_id(part.get("id")) or f"call_{number}_{at}"
-            for at, part in enumerate(calls)
-        }
-        self._calls = calls
+        self._calls = [part for part in turn.parts if part.get("type") == "toolcall"]
+        self._ids = ids_of(self._calls, number)
 
     def messages(self) -> Iterator[Object]:
         message: Object = {"role": "assistant", "content": self._content()}
@@ -71,8 +68,7 @@ class _Reply:
             text, media = _result(answered)
             yield {"role": "tool", "tool_call_id": id_, "content": text}
             if media:
-                shown.append({"type": "text", "text": f"From the result of {id_}:"})
-                shown.extend(media)
+                shown.extend(from_result(id_, media))
         if shown:
             # Why: a tool's message holds text only.
             yield {"role": "user", "content": shown}
@@ -96,8 +92,13 @@ class _Reply:
     def _call(self, part: Object) -> Object:
         arguments = arguments_of(part)
         text = arguments if isinstance(arguments, str) else dumps(arguments).decode()
-        function: Object = {"name": tool_name(part), "arguments": text}
+        function: Object = {"name": function_name(part), "arguments": text}
         return {"id": self._ids[id(part)], "type": "function", "function": function}
+
+
+def from_result(id_: str, media: list[JSON]) -> list[JSON]:
+    """Return the attachments of a result with the words that say whose they are."""
+    return [{"type": "text", "text": f"From the result of {id_}:"}, *media]
 
 
 def _result(answered: Answered) -> tuple[str, list[JSON]]:
@@ -124,13 +125,19 @@ def _content(parts: Iterable[Object], left: Left) -> JSON:
         if part.get("type") == "text":
             if isinstance(text, str) and not is_blank(text):
                 found.append({"type": "text", "text": text})
-        elif (media := media_of(part)) is not None:
-            found.append(_media(media) or {"type": "text", "text": media.words})
+        elif (shown := part_of(part)) is not None:
+            found.append(shown)
         else:
             left.parts[str(part.get("type"))] += 1
     if len(found) == 1 and isinstance(only := found[0], dict) and only["type"] == "text":
         return only["text"]
     return found
+
+
+def part_of(part: Object) -> Object | None:
+    """Return an attachment of a session as a part there; None: it is no attachment."""
+    media = media_of(part)
+    return None if media is None else _media(media) or {"type": "text", "text": media.words}
 
 
 def _media(media: Media) -> Object | None:
@@ -139,6 +146,8 @@ def _media(media: Media) -> Object | None:
     if media.kind == "image":
         return _image(media)
     if media.kind == "audio" and data is not None:
+        if media.word not in ("", *_AUDIO):
+            return None
         audio: Object = {"data": data, "format": media.word or "wav"}
         return {"type": "input_audio", "input_audio": audio}
     return _file(media) if media.kind == "document" else None

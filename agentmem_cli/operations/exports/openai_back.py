@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from agentmem_cli.operations.exports.callids import ids_of
+from agentmem_cli.operations.exports.content import is_blank, text_of
+from agentmem_cli.operations.exports.openai import from_result, part_of
+from agentmem_cli.operations.exports.openai_fit import fit, fit_call, fit_function
 from agentmem_cli.operations.exports.turns import UNANSWERED
 from agentmem_cli.operations.imports.openai_messages import PDF_PREFIX
 from agentmem_cli.operations.imports.parts import data_prefix, rest
@@ -28,20 +32,45 @@ _CALL_MARKS: Final = frozenset(
 
 
 def openai_back(turns: Iterable[Turn], left: Left) -> Iterator[Object]:
-    """Yield the messages of *turns* as the source had them; each call has its result."""
-    for turn in turns:
+    """Yield the messages of *turns* as the source had them; each call has its result.
+
+    What the API would refuse of them is put otherwise: `openai_fit`.
+    """
+    for number, turn in enumerate(turns):
         role = turn.value.get("role")
         if role == "system":
-            yield _system(turn.value)
+            yield fit(_system(turn.value), left)[0]
         elif role == "user":
             parts = [_part(part) for part in turn.parts]
-            yield _with_content({"role": role}, turn.value, parts, "text", _MARKS)
+            message = _with_content({"role": role}, turn.value, parts, "text", _MARKS)
+            yield fit(message, left)[0]
         elif role == "assistant":
-            yield _reply(turn.value, turn.parts, left)
-            for answered in turn.answered:
-                yield _result(answered)
-        else:
-            yield turn.value
+            yield from _group(turn, number, left)
+        elif not is_blank(text := text_of(turn.value)):
+            left.mended += 1
+            yield {"role": "user", "content": text}
+
+
+def _group(turn: Turn, number: int, left: Left) -> Iterator[Object]:
+    """Yield a reply and the results of its calls."""
+    calls = [part for part in turn.parts if part.get("type") == "toolcall"]
+    ids = ids_of(calls, number)
+    legacy = len(calls) == 1 and calls[0].get("call_type") == "function_call"
+    reply = fit(_reply(turn, ids, left, legacy=legacy), left)[0]
+    if reply.keys() == {"role", "content"} and reply["content"] is None and turn.value.get("stop"):
+        # Why: one that was aborted before it said a word.
+        return
+    yield reply
+    shown: list[JSON] = []
+    for answered in turn.answered:
+        id_ = ids[id(answered.call)]
+        message = _answer_to_function(answered, reply) if legacy else _result(answered, id_)
+        told, media = fit(message, left)
+        yield told
+        if media:
+            shown += from_result(id_, media)
+    if shown:
+        yield {"role": "user", "content": shown}
 
 
 def _system(value: Object) -> Object:
@@ -106,7 +135,8 @@ def _part(part: Object) -> JSON:
                 prefix = part.get("data_prefix", PDF_PREFIX)
                 file["file_data"] = f"{prefix}{data.get('value') or ''}"
             return {"type": "file", "file": {**file, **rest(part, _MEDIA)}}
-    return part
+    # Why: what is no part of the source's (it was appended here) is as of any session.
+    return part_of(part) or part
 
 
 _MEDIA: Final = frozenset({"type", "data", "media_type", "mimeType", "data_prefix"})
@@ -122,16 +152,20 @@ def _address(part: Object) -> str | None:
     return (prefix if isinstance(prefix, str) else data_prefix(part)) + value
 
 
-def _reply(value: Object, parts: Sequence[Object], left: Left) -> Object:
+def _reply(turn: Turn, ids: dict[int, str], left: Left, *, legacy: bool) -> Object:
+    """Return a reply; *legacy*: its call is one from before calls had ids."""
+    value = turn.value
     said: list[JSON] = []
     calls: list[JSON] = []
     more: Object = {}
-    for part in parts:
+    for part in turn.parts:
         kind = part.get("type")
-        if kind == "toolcall" and part.get("call_type") == "function_call":
-            more["function_call"] = _function(part)
+        if kind == "toolcall" and legacy:
+            called = _function(part)
+            more["function_call"] = fit_function(called)
+            left.mended += called != more["function_call"]
         elif kind == "toolcall":
-            calls.append(_call(part))
+            calls.append(fit_call(_call(part), ids[id(part)], left))
         elif kind == "reasoning":
             left.parts["reasoning"] += 1
         else:
@@ -159,6 +193,7 @@ def _call(part: Object) -> Object:
     if part.get("id_as") != "absent":
         call["id"] = part.get("id")
     kind = part.get("call_type", "function")
+    kind = "function" if kind == "function_call" else kind
     if part.get("type_as") != "absent":
         call["type"] = kind
     if kind == "custom":
@@ -193,30 +228,36 @@ def _function(part: Object) -> Object:
     return {**function, **rest(told, ("name", "arguments"))}
 
 
-def _result(answered: Answered) -> Object:
+def _result(answered: Answered, id_: str) -> Object:
+    """Return the message of the tool that answers the call called *id_*."""
     part, value = answered.result, answered.message
+    message: Object = {"role": "tool", "tool_call_id": id_}
     if part is None or value is None:
-        return _missing(answered.call)
+        return {**message, "content": UNANSWERED}
+    if "name_told" in value:
+        message["name"] = value["name_told"]
+    return _with_content(message, value, _items(part), "text", _RESULT_MARKS)
+
+
+def _answer_to_function(answered: Answered, reply: Object) -> Object:
+    """Return the message of the function that *reply* called."""
+    called = reply.get("function_call")
+    name = called.get("name") if isinstance(called, dict) else None
+    part, value = answered.result, answered.message
+    message: Object = {"role": "function", "name": name}
+    if part is None or value is None:
+        return {**message, "content": UNANSWERED}
+    if isinstance(own := part.get("name"), str) and own and value.get("name_as") != "absent":
+        message["name"] = own
+    if "tool_call_id" in value:
+        message["tool_call_id"] = value["tool_call_id"]
+    return _with_content(message, value, _items(part), "text", _RESULT_MARKS)
+
+
+def _items(part: Object) -> list[JSON]:
+    """Return what a result holds, as the source had it."""
     content = part.get("content")
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
     items = content if isinstance(content, list) else []
-    parts = [_part(item) if isinstance(item, dict) else item for item in items]
-    message: Object
-    if value.get("source_role") == "function":
-        message = {"role": "function"}
-        if value.get("name_as") != "absent":
-            message["name"] = part.get("name")
-        if "tool_call_id" in value:
-            message["tool_call_id"] = value["tool_call_id"]
-    else:
-        message = {"role": "tool"}
-        if value.get("call_as") != "absent":
-            message["tool_call_id"] = part.get("call")
-        if "name_told" in value:
-            message["name"] = value["name_told"]
-    return _with_content(message, value, parts, "text", _RESULT_MARKS)
-
-
-def _missing(call: Object) -> Object:
-    if call.get("call_type") == "function_call":
-        return {"role": "function", "name": _told(call).get("name"), "content": UNANSWERED}
-    return {"role": "tool", "tool_call_id": call.get("id"), "content": UNANSWERED}
+    return [_part(item) if isinstance(item, dict) else item for item in items]

@@ -51,7 +51,7 @@ class Turn(NamedTuple):
 class Left:
     """What an export could not say, or said in other words."""
 
-    __slots__ = ("orphans", "parts", "system", "unanswered")
+    __slots__ = ("mended", "orphans", "parts", "system", "unanswered")
 
     def __init__(self) -> None:
         """Start at nothing."""
@@ -63,6 +63,8 @@ class Left:
         """Parts that the shape has no place for, by type; left out."""
         self.system = 0
         """System messages that became text of the user's."""
+        self.mended = 0
+        """Calls and contents that were put otherwise than they stood, as no provider takes them."""
 
 
 _Place = tuple[int, int]

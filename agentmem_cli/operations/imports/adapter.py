@@ -49,6 +49,9 @@ class Said(NamedTuple):
     attached: tuple[tuple[Object, Path], ...] = ()
     """Parts of the message whose data is to be a blob of the file's bytes. A file that
     cannot be read leaves its part as it is. Links are not followed in the last step only."""
+    awaited: tuple[str, ...] = ()
+    """Files beside the source, as it calls them, that the message refers to and that are not
+    to be had. Once `Stream.finds` finds one, the same line gives the message with it."""
 
 
 class Noted(NamedTuple):
@@ -111,6 +114,8 @@ class Flaw(NamedTuple):
     """What is wrong, for a person."""
     lost: bool
     """Whether nothing became of these bytes; they are still in the kept source."""
+    file: Path | None = None
+    """The file, where a source has several; None: not told yet."""
 
 
 class Tally:
@@ -146,6 +151,11 @@ class Tally:
         if len(self.flaws) < FLAWS_MAX:
             self.flaws.append(Flaw(line, byte, why, lost))
 
+    def is_quiet(self, quiet: frozenset[str]) -> bool:
+        """Whether all was understood, and is of the *quiet* types that `Adapter.quiet` has."""
+        types = self.types.keys() - quiet
+        return not self.lost and all(name.partition("/")[0] in quiet for name in types)
+
     def leave(self, name: str) -> None:
         """Count a record of the type *name* that nothing is made of."""
         self.types[name] += 1
@@ -176,7 +186,11 @@ class Stream(Protocol):
 
         A stream may also have ``begins``, an int or None: when its first item
         was made, ms since 1970 UTC. It is then not opened before the others
-        have come that far.
+        have come that far. And where its items can have ``awaited``, a method
+        ``finds(told: str) -> bool``: whether such a file is to be had now.
+        And ``anew``, a bool: whether the tool replaces the file, so that its
+        saved values can change. And ``alone``, a str or None: the id of the
+        session that it is where the files it belongs with are not at hand.
         """
         ...
 
@@ -205,6 +219,11 @@ class Transcript(NamedTuple):
     """Its files, the main one first."""
     title: str | None = None
     """The title that something beside the source has for it; one in the source goes before."""
+    whole: Transcript | None = None
+    """Of an agent whose session's own file is not there: the same file as a part of that
+    session, which may have been imported before."""
+    beside: tuple[Path, ...] = ()
+    """Folders beside its main file that are the session's own: all in them is kept with it."""
 
 
 class Adapter(Protocol):
@@ -213,6 +232,14 @@ class Adapter(Protocol):
     @property
     def kind(self) -> str:
         """The word for ``--from`` and in front of a session's name."""
+        ...
+
+    @property
+    def quiet(self) -> frozenset[str]:
+        """Types of records, as `Tally.types` has them, that a session has before its first message.
+
+        Of ``type/subtype`` the first half is enough.
+        """
         ...
 
     def recognises(self, value: Object) -> int:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import DamageError
+from agentmem_cli.operations.imports.beside import check_beside
 from agentmem_cli.operations.imports.maps import FOLDER, MAP_END, OldMap
 from agentmem_cli.operations.imports.standing import LogIndex, is_kept
 from agentmem_cli.session.lines import scan
@@ -19,12 +20,24 @@ if TYPE_CHECKING:
     from agentmem_cli.storage.directory import DirStore
 
 
+BAD: Final = "bad-map"
+"""`BadMap.kind` of a map, or a kept source, that is not as it should be."""
+
+AWAITED: Final = "missing-output"
+"""`BadMap.kind` of what a whole map says was not to be had: no damage."""
+
+_AWAITED_MAX: Final = 20
+"""Messages of one map whose missing outputs are told one by one."""
+
+
 class BadMap(NamedTuple):
     """A map, or the source it belongs to, that is not as it should be."""
 
     file: str
-    """Its name among the session's files."""
+    """Its name among the session's files; of a missing output the log that lacks it."""
     why: str
+    kind: str = BAD
+    """`BAD` or `AWAITED`."""
 
 
 def check_maps(
@@ -65,8 +78,27 @@ def check_maps(
         for log, count in sorted(lost.items()):
             things = "1 thing that it names is" if count == 1 else f"{count} things it names are"
             found.append(BadMap(file, f"{things} not in log {log!r}, at the places it says"))
+        found += _awaited(old)
         if not is_kept(store, old):
             found.append(BadMap(old.name, f"not the {old.header.kept} bytes that its map says"))
+    found += (BadMap(file, why) for file, why in check_beside(store))
+    return found
+
+
+def _awaited(old: OldMap) -> list[BadMap]:
+    """Return what messages refer to that was not to be had beside the source."""
+    found: list[BadMap] = []
+    more = 0
+    for known in old.awaiting():
+        if len(found) == _AWAITED_MAX:
+            more += 1
+            continue
+        files = " and ".join(known.awaited)
+        why = f"message {known.id}: the output in {files} was not to be had at the import"
+        how = "importing again takes it once it stands in the session's own folder"
+        found.append(BadMap(known.log, f"{why}; {how}", AWAITED))
+    if more:
+        found.append(BadMap(found[-1].file, f"{more} more messages like these", AWAITED))
     return found
 
 

@@ -11,20 +11,23 @@ Source: public descriptions of its files as of 2026 (versions 1.0 to 2.1).
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
 from agentmem_cli.operations.imports.adapter import MAIN, Kept, Noted, Said, Transcript
 from agentmem_cli.operations.imports.claude_files import (
     AGENT_FILE,
+    UUID,
     Child,
     Family,
     Files,
     Outputs,
     child_at,
+    main_file,
+    own_folders,
 )
 from agentmem_cli.operations.imports.claude_messages import KIND
 from agentmem_cli.operations.imports.claude_reading import Own, Reading
+from agentmem_cli.operations.imports.naming import session_name
 from agentmem_cli.session.keys import TITLE
 from agentmem_cli.session.message import Message
 from agentmem_cli.session.meta import title_of
@@ -51,16 +54,46 @@ _LOOSE: Final = {
     "ai-title": "aiTitle",
     "last-prompt": "lastPrompt",
     "permission-mode": "permissionMode",
+    "attribution-snapshot": "fileStates",
+    "speculation-accept": "timeSavedMs",
 }
 """Records outside of the tree by their type, and a field that they have."""
 
-_UUID = re.compile(r"(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_QUIET: Final = frozenset(
+    {
+        "agent-color",
+        "agent-name",
+        "agent-setting",
+        "ai-title",
+        "atis-latch",
+        "attachment",
+        "attribution-snapshot",
+        "bridge-session",
+        "content-replacement",
+        "custom-title",
+        "file-history-snapshot",
+        "last-prompt",
+        "meta.json",
+        "mode",
+        "permission-mode",
+        "pr-link",
+        "progress",
+        "queue-operation",
+        "speculation-accept",
+        "summary",
+        "system",
+        "tag",
+        "task-summary",
+        "worktree-state",
+    }
+)
 
 
 class ClaudeAdapter:
     """The adapter of Claude Code's transcripts."""
 
     kind = KIND
+    quiet = _QUIET
 
     def __init__(self) -> None:
         """Know no folder yet."""
@@ -84,22 +117,20 @@ class ClaudeAdapter:
             return self._session(main, main.stem)
         named = AGENT_FILE.fullmatch(path.name)
         if named is not None and any(value.get("isSidechain") is True for value in head):
-            return _orphan(path, named["agent"])
+            return _orphan(path)
         return self._session(path, _session_id(path, head))
+
+    def has_agents(self, path: Path) -> bool:
+        """Whether the file *path*, whatever it holds, stands where a session with agents has it."""
+        if path.suffix != ".jsonl" or AGENT_FILE.fullmatch(path.name) or path.is_symlink():
+            return False
+        return bool(self._files.children(path, path.stem))
 
     def _session(self, path: Path, session: str) -> Transcript:
         children = self._files.children(path, session)
-        family = Family(children)
-        outputs = Outputs(path, session)
-        streams: list[Stream] = [ClaudeStream(path, Own(MAIN, session, outputs), path.name)]
-        for child in children:
-            name = child.path.relative_to(path.parent).as_posix()
-            own = Own(child.agent, None, outputs, is_child=True)
-            streams.append(ClaudeStream(child.path, own, name, child, family))
-            if child.meta.is_file() and not child.meta.is_symlink():
-                meta = child.meta.relative_to(path.parent).as_posix()
-                streams.append(MetaStream(child, family, meta))
-        return Transcript(KIND, session, tuple(streams))
+        main = ClaudeStream(path, Own(MAIN, session, Outputs(path, session)), path.name)
+        streams = (main, *_agents(path, session, children))
+        return Transcript(KIND, session, streams, beside=own_folders(path, session))
 
 
 def _speaks(value: Object, kind: str) -> bool:
@@ -114,16 +145,39 @@ def _session_id(path: Path, head: Sequence[Object]) -> str:
     told = [
         session for value in head if isinstance(session := value.get("sessionId"), str) and session
     ]
-    if path.stem in told or _UUID.fullmatch(path.stem) or not told:
+    if path.stem in told or UUID.fullmatch(path.stem) or not told:
         return path.stem
     return told[-1]
 
 
-def _orphan(path: Path, agent: str) -> Transcript:
-    session = child_at(path).session
-    id_ = f"agent-{agent}" if session is None else f"{session}-agent-{agent}"
-    told: Object = {"agent": agent, "session": session}
-    return Transcript(KIND, id_, (OrphanStream(path, told),))
+def _agents(main: Path, session: str, children: Sequence[Child]) -> Iterator[Stream]:
+    """Yield the files of the agents of a *session* whose own file is (or would be) *main*."""
+    family = Family(children)
+    outputs = Outputs(main, session)
+    for child in children:
+        name = child.path.relative_to(main.parent).as_posix()
+        own = Own(child.agent, None, outputs, is_child=True)
+        yield ClaudeStream(child.path, own, name, child, family)
+        if child.meta.is_file() and not child.meta.is_symlink():
+            meta = child.meta.relative_to(main.parent).as_posix()
+            yield MetaStream(child, family, meta)
+
+
+def _orphan(path: Path) -> Transcript:
+    child = child_at(path)
+    told: Object = {"agent": child.agent, "session": child.session}
+    main = main_file(path, child.session)
+    if main is None or child.session is None:
+        return Transcript(KIND, _alone(child), (OrphanStream(path, told),))
+    told["part_of"] = session_name(KIND, child.session)
+    whole = Transcript(KIND, child.session, tuple(_agents(main, child.session, [child])))
+    return Transcript(KIND, _alone(child), (OrphanStream(path, told),), whole=whole)
+
+
+def _alone(child: Child) -> str:
+    """Return the id of the session that an agent's file is where its session's is not there."""
+    agent = f"agent-{child.agent}"
+    return agent if child.session is None else f"{child.session}-{agent}"
 
 
 class ClaudeStream:
@@ -142,6 +196,7 @@ class ClaudeStream:
         self.name = name
         self.agent = own.agent
         self.begins = None if child is None else child.begins
+        self.alone = None if child is None else _alone(child)
         self._own = own
         self._family = family
 
@@ -158,6 +213,11 @@ class ClaudeStream:
         if kind in _IN_TREE:
             return "uuid" in value or "sessionId" in value
         return _LOOSE.get(kind, "sessionId") in value
+
+    def finds(self, told: str) -> bool:
+        """Whether the output that the transcript calls *told* is to be had."""
+        outputs = self._own.outputs
+        return outputs is not None and outputs.find(told)[0] is not None
 
     def items(self, lines: Iterable[Line], tally: Tally) -> Iterator[Item]:
         """Yield what the records are, as `Stream.items` says."""
@@ -193,6 +253,9 @@ class OrphanStream(ClaudeStream):
 class MetaStream:
     """What stands beside an agent's transcript: its description, its kind, its call."""
 
+    anew = True
+    """Whether the file can be replaced by another one."""
+
     def __init__(self, child: Child, family: Family, name: str) -> None:
         """Read the description of *child*, kept as *name*."""
         self.path = child.meta
@@ -215,8 +278,13 @@ class MetaStream:
         for line in lines:
             tally.types["meta.json"] += 1
             value = line.value
+            if not (self.accepts(value) or "description" in value):
+                tally.flaw(line.number, line.byte, "no description of an agent", lost=True)
+                continue
             told: Object = {"call": value.get("toolUseId"), "type": value.get("agentType")}
             yield Kept(line.number, self.begins, SPAWNED, told, "", self.agent)
             title: JSON = value.get("description")
             if isinstance(title, str) and title:
                 yield Kept(line.number, self.begins, TITLE, title, "", self.agent)
+        if not (tally.records or tally.lost or tally.torn):
+            tally.flaw(1, 0, "empty, no description of an agent", lost=True)

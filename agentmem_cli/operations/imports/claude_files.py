@@ -19,10 +19,13 @@ from agentmem_cli.operations.imports.adapter import MAIN, any_ms
 from agentmem_cli.operations.imports.sources import ATTACHED_BYTES_MAX
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 AGENT_FILE = re.compile(r"agent-(?P<agent>.+)\.jsonl")
 """The name of an agent's transcript."""
+
+UUID = re.compile(r"(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""A session's id."""
 
 _META_END: Final = ".meta.json"
 _HEAD_BYTES: Final = 64 << 10
@@ -75,7 +78,7 @@ class Files:
         for child in self._siblings(main.parent).get(session, ()):
             if child.path != main:
                 found.setdefault(child.path, child)
-        return list(found.values())
+        return _distinct(found.values())
 
     def main_of(self, path: Path) -> Path | None:
         """Return the transcript of the session that the agent's file *path* belongs to.
@@ -85,14 +88,7 @@ class Files:
         """
         if AGENT_FILE.fullmatch(path.name) is None:
             return None
-        main: Path | None = None
-        owner = _owner(path, "subagents")
-        if owner is not None:
-            main = owner.with_name(f"{owner.name}.jsonl")
-        else:
-            session = child_at(path).session
-            if session is not None and _is_name(session):
-                main = path.with_name(f"{session}.jsonl")
+        main = main_file(path, None)
         return main if main is not None and main != path and main.is_file() else None
 
     def _siblings(self, folder: Path) -> dict[str, list[Child]]:
@@ -115,12 +111,30 @@ class Files:
         return groups
 
 
+def main_file(path: Path, session: str | None) -> Path | None:
+    """Return where the transcript of the session that the agent's file *path* belongs to stands.
+
+    Args:
+        path: The agent's file.
+        session: The session that its records name; None: look for it, if need be.
+
+    Returns:
+        The place, whether or not a file is there; None: it cannot be told.
+    """
+    owner = _owner(path, "subagents")
+    if owner is not None:
+        return owner.with_name(f"{owner.name}.jsonl")
+    session = session or child_at(path).session
+    return path.with_name(f"{session}.jsonl") if session is not None and _is_name(session) else None
+
+
 def parts_in(paths: Sequence[Path]) -> list[Path]:
     """Return those of *paths* that are read with a session's transcript among them.
 
-    That is its agents' transcripts and descriptions, and its long outputs.
+    That is its agents' transcripts, and all else that stands in its folder.
     """
     there = set(paths)
+    own: dict[Path, bool] = {}
     files = Files()
     found = []
     for path in paths:
@@ -130,11 +144,65 @@ def parts_in(paths: Sequence[Path]) -> list[Path]:
         elif path.name.endswith(_META_END):
             main = files.main_of(path.with_name(path.name.removesuffix(_META_END) + ".jsonl"))
         else:
-            owner = _owner(path, "tool-results")
+            owner = _owner(path, "tool-results") or _owner(path, "subagents")
             main = None if owner is None else owner.with_name(f"{owner.name}.jsonl")
-        if main is not None and main in there:
-            found.append(path)
+        if main is None or main not in there:
+            main = _standing_above(path, there)
+            if main is not None and main not in own:
+                own[main] = child_at(main).session is not None
+            if main is None or not own[main]:
+                continue
+        found.append(path)
     return found
+
+
+def _standing_above(path: Path, there: set[Path]) -> Path | None:
+    """Return which of the files that are *there* has the folder that *path* stands in for its own.
+
+    Only a session's id counts: folders of any other name hold transcripts of their own.
+    """
+    for folder in path.parents:
+        if UUID.fullmatch(folder.name):
+            main = folder.with_name(f"{folder.name}.jsonl")
+            if main in there:
+                return main
+    return None
+
+
+def _distinct(found: Iterable[Child]) -> list[Child]:
+    """Return agents no two of which have one id, and of a file and its copy the fuller one."""
+    kept: dict[str, Child] = {}
+    for child in found:
+        agent = child.agent
+        twin = kept.get(agent)
+        if twin is not None and _begins_alike(twin.path, child.path):
+            child = max(twin, child, key=lambda each: _size(each.path))  # noqa: PLW2901 - the fuller
+        elif twin is not None:
+            agent = f"{agent} ({child.path.parent.name})"
+        kept[agent] = child._replace(agent=agent)
+    return list(kept.values())
+
+
+def _begins_alike(one: Path, other: Path) -> bool:
+    """Whether the shorter of two files is the beginning of the longer one."""
+    left = min(_size(one), _size(other))
+    try:
+        with one.open("rb") as first, other.open("rb") as second:
+            while left > 0:
+                size = min(left, _SCAN_BYTES)
+                if first.read(size) != second.read(size):
+                    return False
+                left -= size
+    except OSError:
+        return False
+    return True
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def _owner(path: Path, kind: str) -> Path | None:
@@ -152,9 +220,10 @@ def child_at(path: Path) -> Child:
     except OSError:
         head = b""
     session, time = _SESSION.search(head), _TIME.search(head)
+    agent = path.stem if named is None else named["agent"]
     return Child(
         path,
-        path.stem if named is None else named["agent"],
+        f"agent-{MAIN}" if agent == MAIN else agent,
         None if session is None else session[1].decode("utf-8", "replace"),
         None if time is None else any_ms(time[1].decode("utf-8", "replace")),
     )
@@ -236,9 +305,7 @@ class Outputs:
 
     def __init__(self, main: Path, session: str) -> None:
         """Take the folder of the *session* whose transcript is *main*."""
-        self._folders = tuple(
-            main.parent / name for name in dict.fromkeys((main.stem, session)) if _is_name(name)
-        )
+        self._folders = own_folders(main, session)
 
     def find(self, told: str) -> tuple[Path | None, str]:
         """Find the file that a transcript calls *told*.
@@ -261,9 +328,15 @@ class Outputs:
             outside = False
             path = _plain_file(folder, inside)
             if path is not None:
-                large = path.stat().st_size > ATTACHED_BYTES_MAX
-                return (None, "large") if large else (path, "")
+                why = _unfit(path)
+                return (None, why) if why else (path, "")
         return None, "outside" if outside else "missing"
+
+
+def own_folders(main: Path, session: str) -> tuple[Path, ...]:
+    """Return the folders that are those of the *session* whose transcript is *main*."""
+    names = dict.fromkeys((main.stem, session))
+    return tuple(main.parent / name for name in names if _is_name(name))
 
 
 def _plain_file(folder: Path, parts: Sequence[str]) -> Path | None:
@@ -277,6 +350,15 @@ def _plain_file(folder: Path, parts: Sequence[str]) -> Path | None:
         except (OSError, ValueError):
             return None
     return path if path.is_file() else None
+
+
+def _unfit(path: Path) -> str:
+    """Return why a file's bytes are not to be had; empty: they are."""
+    try:
+        with path.open("rb"):
+            return "large" if path.stat().st_size > ATTACHED_BYTES_MAX else ""
+    except OSError:
+        return "unreadable"
 
 
 def _is_name(name: str) -> bool:

@@ -13,6 +13,8 @@ from agentmem_cli.session.codec import loads
 from agentmem_cli.session.keys import FORKED_FROM
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from agentmem_cli.operations.imports.adapter import Item
     from agentmem_cli.session.codec import JSON, Object
 
@@ -67,6 +69,10 @@ class Fork:
     def sees(self, value: Object) -> bool:
         """Look at a record; return whether it is the first of the fork's own."""
         session = value.get("sessionId")
+        # Why: newer versions give a copy the fork's own id, and say in each where it is from.
+        origin = value.get("forkedFrom")
+        if isinstance(origin, dict):
+            session = origin.get("sessionId", session)
         if not isinstance(session, str):
             return False
         if session == self._session:
@@ -95,6 +101,27 @@ class Fork:
         ]
 
 
+class Rewritten:
+    """Prompts and results by content and time: a compaction can write them again under new ids."""
+
+    def __init__(self) -> None:
+        """Know none yet."""
+        self._seen: set[int] = set()
+        self.compacted = False
+        """Whether there was a compaction."""
+
+    def again(self, value: Object, agent: str, key: int) -> bool:
+        """Whether the record *value*, whose content has the *key*, was there before it."""
+        time = value.get("timestamp")
+        if not isinstance(time, str):
+            return False
+        mark = hash((time, agent, key))
+        if mark in self._seen:
+            return self.compacted
+        self._seen.add(mark)
+        return False
+
+
 class Sides:
     """The agents whose records stand inside the main file."""
 
@@ -103,15 +130,22 @@ class Sides:
         self._agents: dict[str, str] = {}
         self._last = ""
 
-    def agent(self, value: Object) -> str:
-        """Return whose record *value* is: by its id, by its parent's, or a new one's."""
+    def agent(self, value: Object, knows: Callable[[JSON], bool]) -> str:
+        """Return whose record *value* is: by its id, by its parent's, or a new one's.
+
+        Args:
+            value: The record.
+            knows: Whether a record of an id was there before, of any agent.
+        """
         named = value.get("agentId")
         if isinstance(named, str) and named:
-            return named
+            return f"agent-{MAIN}" if named == MAIN else named
         uuid, parent = value.get("uuid"), value.get("parentUuid")
         side = self._agents.get(parent) if isinstance(parent, str) else None
         if side is None:
-            begins = isinstance(uuid, str) and (parent is None or not self._last)
+            # Why known: a first record can hang on the call that spawned its agent.
+            is_first = parent is None or not self._last or knows(parent)
+            begins = isinstance(uuid, str) and is_first
             side = f"side-{str(uuid)[:8]}" if begins else self._last or "side"
         self._last = side
         if isinstance(uuid, str):

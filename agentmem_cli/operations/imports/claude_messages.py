@@ -39,7 +39,7 @@ _DOCUMENTS: Final = {
     "application/xml": "xml",
 }
 
-_TAG = re.compile(r"\s*<([a-z][a-z-]*)>")
+_TAG = re.compile(r"\s*<([a-z][a-z_-]*)[ >]")
 _TAGS: Final = {
     "command-name": "command",
     "command-message": "command",
@@ -52,8 +52,20 @@ _TAGS: Final = {
     "bash-stderr": "bash",
     "task-notification": "task-notification",
     "system-reminder": "system-reminder",
+    "user-prompt-submit-hook": "hook",
+    "session-start-hook": "hook",
+    "ide_opened_file": "ide",
+    "ide_selection": "ide",
+    "teammate-message": "teammate",
 }
 """What a text that the program wrote in the user's name begins with, and what that is."""
+
+_BESIDE = re.compile(
+    r"\s*<(system-reminder|user-prompt-submit-hook|session-start-hook|ide_opened_file|ide_selection)"
+    r"[ >].*?</\1>",
+    re.DOTALL,
+)
+"""What the program puts in front of a prompt, in one text with it."""
 
 _PERSON: Final = frozenset({"user", "human"})
 _INTERRUPTED = re.compile(r"\[Request interrupted by user[^\]\n]*\]")
@@ -114,6 +126,11 @@ def text_of(blocks: list[JSON]) -> str:
         if isinstance(text, str) and text.strip():
             return text
     return ""
+
+
+def vendored(model: str) -> str:
+    """Return a model's name with its vendor's before it."""
+    return model if "/" in model else f"anthropic/{model}"
 
 
 def block_part(block: JSON) -> Object:
@@ -253,13 +270,18 @@ def written_by(value: Object, blocks: list[JSON]) -> Author | None:
     kind = origin.get("kind") if isinstance(origin, dict) else None
     if isinstance(kind, str) and kind not in _PERSON:
         return Author.plugin(KIND, title=kind)
-    return by_text(text_of(blocks))
+    texts = [block.get("text") if isinstance(block, dict) else block for block in blocks]
+    authors = [by_text(text) for text in texts if isinstance(text, str) and text.strip()]
+    # Why: what the program adds to a prompt stands in blocks of its own beside it.
+    return authors[0] if authors and None not in authors else None
 
 
 def by_text(text: str) -> Author | None:
     """Return who wrote a *text* that stands in the user's name; None: the user."""
     tag = _TAG.match(text)
     title = None if tag is None else _TAGS.get(tag[1])
+    if title is not None and (beside := _BESIDE.match(text)) and text[beside.end() :].strip():
+        return by_text(text[beside.end() :])
     if title is None and _INTERRUPTED.fullmatch(text.strip()):
         title = "interrupted"
     return None if title is None else Author.plugin(KIND, title=title)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.session.images import TEXT
 
@@ -17,9 +17,33 @@ _MARK: Final = "<persisted-output>"
 _SAVED = re.compile(r"saved to:[ \t]*([^\r\n]+)")
 
 
-def long_output(
-    result: Object, mirror: Object, outputs: Outputs | None
-) -> tuple[Object, Path | None, str] | None:
+class Output(NamedTuple):
+    """An output that stands in a file."""
+
+    document: Object
+    """The part that refers to it."""
+    path: Path | None
+    """The file; None: it is not to be had."""
+    told: str
+    """What the transcript calls it."""
+    why: str
+    """Why it is not to be had, for a person."""
+
+
+class Beside(NamedTuple):
+    """The outputs of one message; the fields are those of `adapter.Said`."""
+
+    attached: tuple[tuple[Object, Path], ...] = ()
+    awaited: tuple[str, ...] = ()
+
+    def with_one(self, output: Output) -> Beside:
+        """Return them with one more."""
+        if output.path is None:
+            return self._replace(awaited=(*self.awaited, output.told))
+        return self._replace(attached=(*self.attached, (output.document, output.path)))
+
+
+def long_output(result: Object, mirror: Object, outputs: Outputs | None) -> Output | None:
     """Put a document into a result whose output stands in a file.
 
     Args:
@@ -28,7 +52,6 @@ def long_output(
         outputs: Where such files stand; None: nowhere.
 
     Returns:
-        The document, the file (None: it is not there) and why it is not; or
         None where the output is all in the line.
     """
     content = result.get("content")
@@ -43,13 +66,14 @@ def long_output(
         document["path"] = told
         document["lost"] = why
     content.append(document)
-    return document, path, f"the output in {told} {_WHY.get(why, why)}"
+    return Output(document, path, told, f"the output in {told} {_WHY.get(why, why)}")
 
 
 _WHY: Final = {
     "missing": "is missing",
     "outside": "stands outside of the session's own folder",
     "large": "is too large",
+    "unreadable": "cannot be read",
 }
 
 

@@ -10,7 +10,13 @@ from collections import deque
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.operations.imports.adapter import CWD, MAIN, Kept, Noted, Said, any_ms
-from agentmem_cli.operations.imports.claude_marks import Fork, Sides, system_note, task_of
+from agentmem_cli.operations.imports.claude_marks import (
+    Fork,
+    Rewritten,
+    Sides,
+    system_note,
+    task_of,
+)
 from agentmem_cli.operations.imports.claude_messages import (
     KIND,
     Calls,
@@ -19,10 +25,11 @@ from agentmem_cli.operations.imports.claude_messages import (
     content_of,
     result_part,
     text_of,
+    vendored,
     written_by,
 )
-from agentmem_cli.operations.imports.claude_outputs import long_output
-from agentmem_cli.operations.imports.claude_replies import Reply, block_key
+from agentmem_cli.operations.imports.claude_outputs import Beside, long_output
+from agentmem_cli.operations.imports.claude_replies import Reply, content_key
 from agentmem_cli.operations.imports.claude_titles import Titles
 from agentmem_cli.operations.imports.claude_tree import PROMPT, Tree
 from agentmem_cli.operations.imports.parts import Unusable, rest
@@ -31,7 +38,6 @@ from agentmem_cli.session.keys import MODEL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
     from agentmem_cli.operations.imports.adapter import Item, Line, Tally
     from agentmem_cli.operations.imports.claude_files import Outputs
@@ -85,6 +91,7 @@ class Reading:
         self._models: dict[str, str] = {}
         self._linked_agents: set[str] = set()
         self._sides = Sides()
+        self._rewritten = Rewritten()
         self._fork = Fork(own.session)
         self._said = 0
         self._last_raw = ""
@@ -162,14 +169,15 @@ class Reading:
         own = self._own
         if own.is_child or value.get("isSidechain") is not True:
             return own.agent
-        return self._sides.agent(value)
+        return self._sides.agent(value, self._tree.knows)
 
     def _stand(self, line: Line, time: int | None, agent: str, mark: str | None) -> None:
         """Take what a record of the tree tells by standing where it does."""
         value = line.value
         if agent == self._own.agent:
             if not self._fork.over and self._fork.sees(value):
-                self._forked()
+                # Why now: this is the first record of the fork's own.
+                self._queue.extend(self._fork.told(self._said, self._last_raw, agent))
             if not self._cwd_told and (cwd := _text(value, "cwd")):
                 self._cwd_told = True
                 self._put(Kept(line.number, time, CWD, cwd, _text(value, "uuid"), agent))
@@ -191,10 +199,15 @@ class Reading:
         value = line.value
         message = value["message"] if "message" in value else value.get("content")
         blocks = content_of(message)
-        if self._tree.repeats(value.get("uuid"), _key(blocks)):
+        key = content_key(blocks)
+        if self._tree.repeats(value.get("uuid"), key):
             self._tally.leave("user/again")
             return
         agent = self._agent(value)
+        if self._rewritten.again(value, agent, key):
+            self._tree.add(value, agent, None)
+            self._tally.leave("user/again")
+            return
         is_result = any(
             isinstance(block, dict) and block.get("type") == "tool_result" for block in blocks
         )
@@ -213,17 +226,16 @@ class Reading:
         spoken: Object = {"role": "user", "content": parts}
         if isinstance(message, dict) and not message.keys() <= _MESSAGE:
             spoken.update(rest(message, _MESSAGE))
-        attached: tuple[tuple[Object, Path], ...] = ()
+        beside = Beside()
         if is_result:
-            attached = self._results(line, time, agent, parts)
+            beside = self._results(line, time, agent, parts)
         self._tally.types["user"] += 1
         self._count += 1
         raw = _text(value, "uuid")
-        self._put(Said(line.number, time, spoken, author, raw, agent, attached=attached))
+        said = Said(line.number, time, spoken, author, raw, agent)
+        self._put(said._replace(attached=beside.attached, awaited=beside.awaited))
 
-    def _results(
-        self, line: Line, time: int | None, agent: str, parts: list[JSON]
-    ) -> tuple[tuple[Object, Path], ...]:
+    def _results(self, line: Line, time: int | None, agent: str, parts: list[JSON]) -> Beside:
         """Take what the mirror of results tells: the agent that ran, an output in a file."""
         results = [
             part for part in parts if isinstance(part, dict) and part.get("type") == "toolresult"
@@ -231,18 +243,16 @@ class Reading:
         mirror = line.value.get("toolUseResult")
         if isinstance(mirror, dict) and isinstance(ran := mirror.get("agentId"), str):
             self._spawned(line, time, agent, ran, results[0].get("call"))
-        attached = []
+        beside = Beside()
         for part in results:
             only = mirror if len(results) == 1 and isinstance(mirror, dict) else {}
             found = long_output(part, only, self._own.outputs)
             if found is None:
                 continue
-            document, path, why = found
-            if path is None:
-                self._tally.flaw(line.number, line.byte, why, lost=False)
-            else:
-                attached.append((document, path))
-        return tuple(attached)
+            if found.path is None:
+                self._tally.flaw(line.number, line.byte, found.why, lost=False)
+            beside = beside.with_one(found)
+        return beside
 
     def _calls_of(self, agent: str) -> Calls:
         calls = self._calls.get(agent)
@@ -283,7 +293,7 @@ class Reading:
             self._begin(reply, key)
         if reply.model is not None and self._models.get(agent) != reply.model:
             self._models[agent] = reply.model
-            self._put(Kept(line.number, time, MODEL, _vendored(reply.model), reply.raw, agent))
+            self._put(Kept(line.number, time, MODEL, vendored(reply.model), reply.raw, agent))
         if value.get("isApiErrorMessage") is True:
             error: Object = {"message": text_of(content_of(message)), "error": value.get("error")}
             self._put(Noted(line.number, time, "import.error", error, reply.raw, agent))
@@ -305,6 +315,7 @@ class Reading:
             self._tally.leave(f"{name}/again")
             return
         agent = self._agent(value)
+        self._rewritten.compacted |= subtype == "compact_boundary"
         if subtype == "compact_boundary" and value.get("parentUuid") is None:
             logical = value.get("logicalParentUuid")
             value = {**value, "parentUuid": logical if self._tree.knows(logical) else None}
@@ -333,7 +344,7 @@ class Reading:
             self._tally.leave(name)
             return
         blocks = content_of(attachment["prompt"])
-        if self._tree.repeats(value.get("uuid"), _key(blocks)):
+        if self._tree.repeats(value.get("uuid"), content_key(blocks)):
             self._tally.leave(f"{name}/again")
             return
         self._stand(line, time, agent, None)
@@ -380,18 +391,6 @@ class Reading:
             self._put(Noted(line.number, time, "import.queued", {"content": content}, "", agent))
         else:
             self._spawned(line, time, agent, task, call)
-
-    def _forked(self) -> None:
-        """Tell that this is a fork, now that its own records begin."""
-        self._queue.extend(self._fork.told(self._said, self._last_raw, self._own.agent))
-
-
-def _vendored(model: str) -> str:
-    return model if "/" in model else f"anthropic/{model}"
-
-
-def _key(blocks: list[JSON]) -> int:
-    return hash(tuple(block_key(None, block) for block in blocks))
 
 
 def _text(value: Object, key: str) -> str:

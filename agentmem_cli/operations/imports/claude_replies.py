@@ -187,13 +187,41 @@ def block_key(owner: str | None, block: JSON) -> int:
             value = block.get(key)
             if type(value) is str:
                 content = block.get("content")
-                return hash((owner, key, value, content if type(content) is str else None))
+                said = _gist(content) if type(content) is str else None
+                return hash((owner, key, _gist(value), said))
         source = block.get("source")
         if type(source) is dict and type(data := source.get("data")) is str:
             # Why apart: a text remembers its hash, and a copy as long as an image costs more.
             block = {**block, "source": {**source, "data": None}}
-            return hash((owner, repr(block), data))
+            return hash((owner, repr(block), _gist(data)))
     return hash((owner, repr(block)))
+
+
+def _gist(text: str) -> str | tuple[int, ...]:
+    """Return what a text is known again by; of one as long as an image, samples of it.
+
+    Who asks compares ids or times too, and what is known again is told, and
+    stands in the source that is kept.
+    """
+    size = len(text)
+    if size < _LONG_TEXT:
+        return text
+    step = size // _SAMPLES
+    samples = (text[at : at + _SAMPLE] for at in range(0, size, step))
+    return (size, hash(text[-_SAMPLE:]), *map(hash, samples))
+
+
+_LONG_TEXT: Final = 1 << 20
+"""Characters from which samples are taken: to hash a text takes as long as to decode it."""
+
+_SAMPLES: Final = 64
+_SAMPLE: Final = 4_096
+"""Characters of a sample."""
+
+
+def content_key(blocks: list[JSON]) -> int:
+    """Return a number by which a whole content is known again, whoever's it is."""
+    return hash(tuple(block_key(None, block) for block in blocks))
 
 
 _TELLING: Final = ("id", "text", "thinking", "tool_use_id", "data")

@@ -69,10 +69,12 @@ def header_items(line: int, time: int | None, item: Object, around: Around) -> l
     if isinstance(cwd, str) and cwd:
         found.append(Kept(line, time, CWD, cwd, origin.thread))
     if origin.parent is not None:
-        found.append(Noted(line, time, "import.child", _child(item, origin.parent), origin.thread))
+        told = _child(item, origin.parent)
+        told.update(part_of=session_name("codex", origin.parent), agent=origin.thread)
+        found.append(Noted(line, time, "import.child", told, origin.thread))
     if around.double_of is not None:
-        told: Object = {"thread": around.double_of}
-        found.append(Noted(line, time, "import.duplicate", told, origin.thread))
+        double: Object = {"thread": around.double_of}
+        found.append(Noted(line, time, "import.duplicate", double, origin.thread))
     if origin.forked_from is not None:
         session = session_name("codex", origin.forked_from)
         fork: Object = {"parent": origin.forked_from, "session": session}
@@ -83,7 +85,10 @@ def header_items(line: int, time: int | None, item: Object, around: Around) -> l
             fork["text"] = f"forked from {session} at {copied.messages}"
             place = f"{BY_LINE}{copied.line}"
         found.append(Noted(line, time, "import.fork", fork, origin.thread))
-        found.append(Kept(line, time, FORKED_FROM, {"session": session, "agent": MAIN}, place))
+        value: Object = {"session": session, "agent": MAIN}
+        if around.copied is not None:
+            value["at"] = around.copied.messages
+        found.append(Kept(line, time, FORKED_FROM, value, place))
     return found
 
 

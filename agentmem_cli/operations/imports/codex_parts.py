@@ -44,7 +44,8 @@ COMPACTIONS: Final = frozenset({"compaction", "compaction_summary", "context_com
 ITEMS: Final = REPLIES | OUTPUTS | COMPACTIONS | {"message", "agent_message", "ghost_snapshot"}
 """Every response item that is known."""
 
-_TEXTS: Final = frozenset({"input_text", "output_text", "text"})
+# Why no set: a type comes from JSON, and an array has no hash.
+_TEXTS: Final = ("input_text", "output_text", "text")
 _TEXT: Final = frozenset({"type", "text"})
 _IMAGE: Final = frozenset({"type", "image_url"})
 
@@ -188,8 +189,17 @@ def call_part(item: Object, kind: str, unnamed: str) -> tuple[Object, str, str]:
     part: Object = {"type": "toolcall", "id": call, "function": function}
     if kind != "function_call":
         part["call_type"] = kind.removesuffix("_call").removesuffix("_tool")
-    part.update(rest(item, _CALL))
-    return part, call, name
+    return _with(part, rest(item, _CALL)), call, name
+
+
+def _with(part: Object, extra: Object) -> Object:
+    """Add what Codex says besides; where a field has that name already, as ``item_<name>``."""
+    for key, value in extra.items():
+        if key not in part:
+            part[key] = value
+        elif part[key] != value:
+            part[f"item_{key}"] = value
+    return part
 
 
 def parsed(arguments: JSON) -> JSON:
@@ -223,7 +233,7 @@ def result_part(item: Object, call: str, name: str) -> Object:
         whole = isinstance(part, dict) and part.get("type") in ("text", "image", "json")
         content.append(part if whole else {"type": "json", "value": inner})
     result["content"] = [] if output is None else content
-    return {**result, **extra}
+    return _with(result, extra)
 
 
 _REASONING: Final = frozenset({"type", "summary", "content"})

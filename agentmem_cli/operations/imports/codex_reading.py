@@ -69,6 +69,31 @@ _COUNTED: Final = frozenset(
 EVENTS: Final = _TURNS | _ASIDES.keys() | _SPOKEN.keys() | _COUNTED
 """Events that are known by name; the others are counted by theirs."""
 
+QUIET: Final = frozenset(
+    {
+        "session_meta",
+        "turn_context",
+        "state",
+        "world_state",
+        "response_item/ghost_snapshot",
+        *(f"event_msg/{kind}" for kind in (_TURNS | _COUNTED) - {"agent_reasoning"}),
+        "event_msg/background_event",
+        "event_msg/deprecation_notice",
+        "event_msg/error",
+        "event_msg/mcp_startup_complete",
+        "event_msg/mcp_startup_update",
+        "event_msg/plan_update",
+        "event_msg/session_configured",
+        "event_msg/shutdown_complete",
+        "event_msg/stream_error",
+        "event_msg/thread_name_updated",
+        "event_msg/thread_rolled_back",
+        "event_msg/thread_settings_applied",
+        "event_msg/warning",
+    }
+)
+"""What a rollout can hold before its first message, as tallies have it."""
+
 
 class Reading:
     """One way through a rollout, and what has to be remembered on it."""
@@ -82,6 +107,7 @@ class Reading:
         self._doubles = Doubles()
         self._header: Origin | None = None
         self._held: list[Item] = []
+        self._begun: int | None = None
         self._model: str | None = None
         self._compacted = False
         self._takes = {
@@ -101,14 +127,22 @@ class Reading:
             except Unusable as error:
                 self._tally.flaw(line.number, line.byte, str(error), lost=True)
             if found:
-                yield from found
+                yield from self._dated(found)
                 found.clear()
         waits = self._doubles.waits
         self._end_turn(open_=True)
         if waits:
             _reopen(found)
         self._release(None)
-        yield from found
+        yield from self._dated(found)
+
+    def _dated(self, found: list[Item]) -> list[Item]:
+        """Give the first item the header's time where its own record has none."""
+        if found and self._begun is not None:
+            if found[0].time is None:
+                found[0] = found[0]._replace(time=self._begun)
+            self._begun = None
+        return found
 
     def _line(self, line: Line) -> None:
         value = line.value
@@ -155,6 +189,7 @@ class Reading:
         self._header = header_of(item)
         if time is None:
             time = any_ms(item.get("timestamp"))
+        self._begun = time
         self._held = header_items(line.number, time, item, self._around)
         cwd = item.get("cwd")
         self._messages.cwd = cwd if isinstance(cwd, str) and cwd else None
@@ -162,6 +197,8 @@ class Reading:
 
     def _release(self, first: int | None) -> None:
         """Pass on what the header told; one younger than the first record takes its time."""
+        if first is not None:
+            self._begun = None
         for item in self._held:
             late = first is not None and item.time is not None and item.time > first
             self._turns.spoken(item._replace(time=None) if late else item)

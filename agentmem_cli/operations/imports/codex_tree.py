@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import re
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import AgentMemError
 from agentmem_cli.operations.imports.adapter import Tally
 from agentmem_cli.operations.imports.foreign import ForeignFile, read_lines
-from agentmem_cli.operations.imports.packed import MAGIC, Unpacked
+from agentmem_cli.operations.imports.packed import HEAD_BYTES, Unpacked, is_packed
 from agentmem_cli.session.codec import loads_fast
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ _HEAD_LINES: Final = 8
 
 _HEAD_BYTES: Final = 4 << 20
 """Bytes in which it is looked for: it can hold the model's whole instructions."""
+
+_REMEMBERED: Final = 1 << 15
+"""Rollouts whose headers are remembered: a watched folder is looked through every second or two."""
 
 _ID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _DIGEST_DIGITS: Final = 8
@@ -133,6 +137,14 @@ def is_header(value: Object) -> bool:
     )
 
 
+def document_of(value: Object) -> tuple[Object, list[JSON]] | None:
+    """Return the header and the items of a rollout that is one JSON document; None: it is none."""
+    header, items = value.get("session"), value.get("items")
+    if not (isinstance(header, dict) and isinstance(items, list) and "type" not in value):
+        return None
+    return (header, items) if is_header(header) else None
+
+
 def header_of(item: Object) -> Origin:
     """Return what the header *item* (a ``session_meta``'s payload, or a flat header) says."""
     thread = _text(item.get("id")) or ""
@@ -162,8 +174,9 @@ def origin_of(path: Path, head: Iterable[Object]) -> Origin:
         if value.get("type") == "session_meta" and isinstance(item, dict):
             found = header_of(item)
             break
-        if is_header(value):
-            found = header_of(value)
+        document = document_of(value)
+        if document is not None or is_header(value):
+            found = header_of(value if document is None else document[0])
             break
     if found.thread:
         return found
@@ -267,10 +280,23 @@ def _rollouts(paths: Iterable[Path]) -> list[Rollout]:
     """Return those of *paths* whose first lines hold a header."""
     found = []
     for path in paths:
-        head = _head(path)
-        if any(each.get("type") == "session_meta" or is_header(each) for each in head):
-            found.append(Rollout(path.absolute(), origin_of(path, head)))
+        try:
+            state = path.stat()
+        except OSError:
+            continue
+        origin = _origin_at(path, (state.st_ino, state.st_size, state.st_mtime_ns))
+        if origin is not None:
+            found.append(Rollout(path.absolute(), origin))
     return found
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _origin_at(path: Path, _: tuple[int, int, int]) -> Origin | None:
+    """Return the origin of the rollout at *path*; it is looked at anew when its state changes."""
+    head = _head(path)
+    if any(each.get("type") == "session_meta" or is_header(each) for each in head):
+        return origin_of(path, head)
+    return None
 
 
 def _head(path: Path) -> list[Object]:
@@ -278,7 +304,7 @@ def _head(path: Path) -> list[Object]:
     found: list[Object] = []
     try:
         with path.open("rb") as source:
-            if source.peek(len(MAGIC)).startswith(MAGIC):
+            if is_packed(source.peek(HEAD_BYTES)):
                 return _packed_head(path)
             left = _HEAD_BYTES
             for _ in range(_HEAD_LINES):
@@ -313,7 +339,7 @@ def _fullness(path: Path) -> int:
     """Return how many bytes a rollout holds, unpacked."""
     try:
         with path.open("rb") as plain:
-            packed = plain.read(len(MAGIC)) == MAGIC
+            packed = is_packed(plain.read(HEAD_BYTES))
         with ForeignFile(path) as source:
             if packed:
                 return sum(len(chunk) for chunk in Unpacked(source.chunks()))

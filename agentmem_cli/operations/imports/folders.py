@@ -9,15 +9,17 @@ transcripts, whatever they hold.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agentmem_cli.errors import AgentMemError, Unrecognised
+from agentmem_cli.errors import AgentMemError, NoMessageYet, Unrecognised
 from agentmem_cli.operations.imports.claude_files import parts_in as claude_parts
 from agentmem_cli.operations.imports.codex_tree import parts_in as codex_parts
 from agentmem_cli.operations.imports.importing import Options, import_one
+from agentmem_cli.operations.imports.naming import session_name
 from agentmem_cli.operations.imports.report import Outcome
-from agentmem_cli.operations.imports.sniff import ADAPTERS, choose, for_many
+from agentmem_cli.operations.imports.sniff import ADAPTERS, check_kind, choose, for_many, kinds
 from agentmem_cli.operations.imports.walking import ENDINGS, walk
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ SIDECARS: Final = frozenset(
 )
 """Files that tools keep beside their transcripts."""
 
+_ID_AT_END: Final = re.compile(r"([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})\.")
+
 _PASSED_FOLDERS: Final = frozenset({".git", "node_modules"})
 
 _LOOK_BYTES: Final = 64 << 10
@@ -42,6 +46,9 @@ _LOOK_BYTES: Final = 64 << 10
 
 OTHER: Final = "other"
 """`Outcome.skipped` of a file in a folder that is plainly no transcript."""
+
+WAITING: Final = "no message yet"
+"""`Outcome.skipped` of a file in a folder that is empty, or only begins."""
 
 OLD: Final = "old"
 """`Outcome.skipped` of a source that has not changed since the time asked for."""
@@ -105,7 +112,8 @@ def gather(paths: Sequence[Path]) -> Gathered:
     parts: dict[Path, None] = {}
     unread: list[OSError] = []
     passed: dict[Path, Passed] = {}
-    for path in paths:
+    # Why absolute: what is read together with a source is told by no other path.
+    for path in map(Path.absolute, paths):
         if not _is_folder(path):
             sources.setdefault(path, Source(path, found=False))
             continue
@@ -143,6 +151,9 @@ def import_paths(  # noqa: PLR0913 - one option of the command each
     Yields:
         One a source, in order; a folder's files by name. Before them what of
         folders could not be looked into, and what was passed by.
+
+    Raises:
+        UsageError: There is no such *kind*.
     """
     options = Options(now_ms, dry_run, keep_source, again, lock_wait_s, progress)
     return import_gathered(gather(paths), root, options, kind=kind, since_ms=since_ms)
@@ -157,6 +168,7 @@ def import_gathered(
     since_ms: int | None = None,
 ) -> Iterator[Outcome]:
     """Import what was gathered, as `import_paths` does."""
+    check_kind(kind)
     options = options._replace(adapters=for_many())
     for error in gathered.unread:
         yield Outcome(Path(os.fsdecode(error.filename)), error=error)
@@ -181,11 +193,24 @@ def import_found(
         if document and not _can_be_messages(path):
             return Outcome(path, skipped=OTHER)
         return Outcome(path, import_one(path, root, options, kind=kind))
+    except NoMessageYet as error:
+        if document:
+            return Outcome(path, skipped=OTHER)
+        # Why not of a session that is there: what it was imported from holds nothing any more.
+        waits = source.found and not was_imported(path, root)
+        return Outcome(path, error=error, skipped=WAITING if waits else None)
     except Unrecognised as error:
         # Why: tools keep settings and states in such files, dozens of them.
         return Outcome(path, skipped=OTHER) if document else Outcome(path, error=error)
     except (AgentMemError, OSError) as error:
         return Outcome(path, error=error)
+
+
+def was_imported(path: Path, root: Path) -> bool:
+    """Whether a session of the id that the name of *path* ends in was made by an import."""
+    found = _ID_AT_END.search(path.name)
+    id_ = path.name.partition(".")[0] if found is None else found[1]
+    return any((root / session_name(kind, id_)).is_dir() for kind in kinds())
 
 
 def _can_be_messages(path: Path) -> bool:

@@ -14,25 +14,27 @@ import hashlib
 import os
 import re
 import stat
+from io import FileIO
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from agentmem_cli.errors import ConflictError, Unrecognised
 from agentmem_cli.limits import CHUNK_BYTES
 from agentmem_cli.operations.imports.adapter import Line
 from agentmem_cli.operations.imports.documents import DOCUMENT_BYTES_MAX, Elements, spread
 from agentmem_cli.operations.imports.mending import DEPTH_MAX, Place, depth, mend
-from agentmem_cli.operations.imports.packed import MAGIC, Unpacked
+from agentmem_cli.operations.imports.packed import Unpacked, is_packed
 from agentmem_cli.session.codec import loads, loads_fast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from io import FileIO
     from pathlib import Path
     from types import TracebackType
 
     from agentmem_cli.operations.imports.adapter import Tally
     from agentmem_cli.session.codec import JSON, Object
+
+_Chunk = TypeVar("_Chunk", bytes, bytearray)
 
 _BLANK: Final = b" \t\r\n"
 
@@ -54,8 +56,7 @@ _DIGITS: Final = bytes(48 if 48 <= byte <= 57 else 32 for byte in range(256))  #
 _LONG_RUN: Final = b"0" * 19
 """What an integer beyond 64 bits has at least, with every digit a zero."""
 
-_LONG_NUMBER = re.compile(rb"(?<![0-9.])[0-9]{19}")
-"""What the fast decoder may round: an integer beyond 64 bits. A fraction it reads exactly."""
+_POINT: Final = ord(".")
 
 
 class ForeignFile:
@@ -111,6 +112,22 @@ class ForeignFile:
             OSError: It cannot be read.
             ConflictError: Another file stands there now.
         """
+        yield from self._read(FileIO.read)
+
+    def lent_chunks(self) -> Iterator[bytearray]:
+        """Yield what `chunks` does in one buffer, each until the next is asked for.
+
+        Fresh memory costs more than the reading.
+        """
+        buffer = bytearray(CHUNK_BYTES)
+
+        def read(handle: FileIO, most: int) -> bytearray:
+            got = handle.readinto(memoryview(buffer)[:most]) or 0
+            return buffer if got == CHUNK_BYTES else buffer[:got]
+
+        yield from self._read(read)
+
+    def _read(self, read: Callable[[FileIO, int], _Chunk]) -> Iterator[_Chunk]:
         if not self.size:
             return
         handle = self._reading = self.path.open("rb", buffering=0)
@@ -121,7 +138,7 @@ class ForeignFile:
                 raise ConflictError(msg, hint="Run the command again.")
             offset = 0
             while offset < self.size:
-                chunk = handle.read(min(CHUNK_BYTES, self.size - offset))
+                chunk = read(handle, min(CHUNK_BYTES, self.size - offset))
                 if not chunk:
                     return
                 offset += len(chunk)
@@ -143,21 +160,18 @@ class ForeignFile:
         return hasher.hexdigest()
 
 
-def brief(chunks: Iterable[bytes]) -> Iterator[bytes]:
+def brief(chunks: Iterable[bytes | bytearray]) -> Iterator[bytes]:
     """Yield *chunks* without those that are nothing but the inside of one long text.
 
-    It is for a look at what the records are: a line that holds an image is
-    then as short as other lines. Offsets behind what was left out are wrong.
-
-    Args:
-        chunks: A file's bytes, as `ForeignFile.chunks` gives them.
+    It is for a look at what the records of `ForeignFile.lent_chunks` are: a line
+    that holds an image is then as short as others. Later offsets are wrong.
     """
     for index, chunk in enumerate(chunks):
         if not index or len(chunk) < CHUNK_BYTES or not _is_inside(chunk):
-            yield chunk
+            yield bytes(chunk)
 
 
-def _is_inside(chunk: bytes) -> bool:
+def _is_inside(chunk: bytes | bytearray) -> bool:
     # Why the comma: without it two numbers of a long list could become one that is none.
     return chunk.isascii() and not any(mark in chunk for mark in (b'"', b"\\", b"\n", b",", b"\0"))
 
@@ -290,7 +304,15 @@ def _whole(piece: bytes) -> Object | None:
 
 def _has_long_number(piece: bytes) -> bool:
     """Whether an integer beyond 64 bits can be in *piece*; one in a string costs time only."""
-    return _LONG_RUN in piece.translate(_DIGITS) and _LONG_NUMBER.search(piece) is not None
+    digits = piece.translate(_DIGITS)
+    at = digits.find(_LONG_RUN)
+    while at >= 0:
+        # Why: behind a point it is a fraction, which the fast decoder reads exactly.
+        if at == 0 or piece[at - 1] != _POINT:
+            return True
+        end = digits.find(b" ", at)
+        at = -1 if end < 0 else digits.find(_LONG_RUN, end)
+    return False
 
 
 def _large(piece: bytes) -> Object | None:
@@ -351,7 +373,7 @@ def _as_utf8(chunks: Iterable[bytes], packed: list[Unpacked]) -> tuple[Iterator[
     """
     source = iter(chunks)
     first = next(source, b"")
-    if first.startswith(MAGIC):
+    if is_packed(first):
         packed.append(Unpacked(_chained(first, source)))
         decoded, mark_bytes, _ = _as_utf8(packed[-1], [])
         return decoded, mark_bytes, False

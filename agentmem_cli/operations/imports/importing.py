@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from os.path import lexists
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import (
     AgentMemError,
+    Appeared,
     ConflictError,
     DamageError,
+    NoMessageYet,
     Record,
     Unrecognised,
     UsageError,
 )
-from agentmem_cli.operations.imports.adapter import Said, Tally
-from agentmem_cli.operations.imports.foreign import ForeignFile, brief, read_lines
+from agentmem_cli.operations.imports.belonging import at_home, standing_alone
+from agentmem_cli.operations.imports.beside import is_all_kept, keep_beside
 from agentmem_cli.operations.imports.naming import session_name
-from agentmem_cli.operations.imports.nowhere import Nowhere
 from agentmem_cli.operations.imports.places import place_in
-from agentmem_cli.operations.imports.recognised import WITHOUT_IDS, exported_from, moved_from
+from agentmem_cli.operations.imports.recognised import WITHOUT_IDS, Exported, known_again
 from agentmem_cli.operations.imports.report import plural
 from agentmem_cli.operations.imports.reporting import exported_report, known_report, report_of
-from agentmem_cli.operations.imports.sniff import ADAPTERS, choose, kinds
+from agentmem_cli.operations.imports.sniff import ADAPTERS, choose, kinds, quiet_of
 from agentmem_cli.operations.imports.sources import SourceIn, find_maps
 from agentmem_cli.operations.imports.standing import folded, is_kept, seems_whole
 from agentmem_cli.operations.imports.targets import (
@@ -34,10 +36,7 @@ from agentmem_cli.operations.imports.targets import (
     rewritten_part,
 )
 from agentmem_cli.operations.imports.unchanged import unchanged
-from agentmem_cli.operations.imports.writing import Importing, Target, Wishes
-from agentmem_cli.session.heads import read_head
 from agentmem_cli.storage.directory import DirStore
-from agentmem_cli.storage.store import batch_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -65,6 +64,8 @@ class Options(NamedTuple):
     lock_wait_s: float | None = None
     progress: Callable[[int, int], None] | None = None
     adapters: Sequence[Adapter] = ADAPTERS
+    sealing: Callable[[], None] | None = None
+    """Called when a session is about to be written, after all that it needs was read."""
 
 
 def import_source(  # noqa: PLR0913 - one option of the command each
@@ -103,7 +104,8 @@ def import_source(  # noqa: PLR0913 - one option of the command each
         UsageError: *path* is a folder, or there is no such *kind*.
         ConflictError: The session was rewritten since (a redaction), was not
             made from this source, or the source has parted from it.
-        Unrecognised: The source is empty, of no known kind, or holds no message.
+        Unrecognised: The source is empty, of no known kind, or holds no message;
+            `NoMessageYet` where it is merely empty, or only begins.
         DamageError: The session that is there, or its map, is damaged, or lacks
             what the source cannot restore.
         SessionError: It does not read for another reason.
@@ -125,15 +127,21 @@ def import_one(path: Path, root: Path, options: Options, *, kind: str | None = N
 
 def import_transcript(transcript: Transcript, root: Path, options: Options) -> Report:
     """Import a *transcript* that an adapter has opened, as `import_source` does."""
+    if not options.again:
+        transcript = at_home(transcript, root)
+    report = _import_named(transcript, root, options)
+    return replace(report, alone=standing_alone(transcript, root))
+
+
+def _import_named(transcript: Transcript, root: Path, options: Options) -> Report:
     name = session_name(transcript.kind, transcript.id)
     if options.again:
         return _import_into(transcript, root / free_name(root, name), options)
-    if transcript.kind in WITHOUT_IDS and not (root / name).exists():
-        moved = moved_from(transcript, root)
-        exported = None if moved else exported_from(transcript.streams[0].path, root)
-        if exported is not None:
-            return exported_report(exported, transcript, root)
-        name = moved or name
+    if transcript.kind in WITHOUT_IDS:
+        known = known_again(transcript, root)
+        if isinstance(known, Exported):
+            return exported_report(known, transcript, root)
+        return _import_into(transcript, root / known, options)
     names = names_there(root, name)
     if len(names) > 1:
         # Why: --again made the others, and the source goes on with the one that it was.
@@ -146,6 +154,17 @@ def import_transcript(transcript: Transcript, root: Path, options: Options) -> R
 
 
 def _import_into(transcript: Transcript, folder: Path, options: Options) -> Report:
+    begins = not lexists(folder)
+    try:
+        return _import_once(transcript, folder, options)
+    except AgentMemError as error:
+        # Why once more: another import made the session meanwhile, so it is gone on with.
+        if not isinstance(error, Appeared) and not (begins and lexists(folder)):
+            raise
+        return _import_once(transcript, folder, options)
+
+
+def _import_once(transcript: Transcript, folder: Path, options: Options) -> Report:
     store = DirStore.open(folder)
     refuse_rewritten(store, transcript.streams[0].path)
     headers, read = _as_before(transcript, store, options)
@@ -158,7 +177,7 @@ def _import_into(transcript: Transcript, folder: Path, options: Options) -> Repo
     if older is not None:
         return older
     report = _import(transcript, store, folder, options)
-    if not options.dry_run:
+    if not (options.dry_run or report.created):
         _note_sizes(store, written=not report.nothing_new)
     return report
 
@@ -175,21 +194,37 @@ def _as_before(
     Raises:
         ConflictError: A session of its name is there that no import made.
         DamageError: A map is damaged.
-        Unrecognised: The source is new, and holds no message.
     """
     headers, read = unchanged(transcript, store, keep_source=options.keep_source)
     maps = find_maps(store)
     if headers is not None:
         # Why: that the sources are as they were says nothing of the session.
-        return (headers if seems_whole(store, maps) else None), read
+        return (headers if _needs_nothing(transcript, store, maps) else None), read
     if not maps:
         refuse_without_map(store, transcript.streams[0].path)
-        _check_messages(transcript)
         return None, True
     with _opened(transcript, maps) as sources:
-        if _nothing_new(sources, maps, options) and seems_whole(store, maps):
+        if _nothing_new(sources, maps, options) and _needs_nothing(transcript, store, maps):
             return [source.told for source in sources], True
     return None, True
+
+
+def _needs_nothing(transcript: Transcript, store: DirStore, maps: Sequence[OldMap]) -> bool:
+    """Whether a session needs nothing of sources that are as they were.
+
+    That is where it is whole, and no file that it refers to and lacks has come since.
+    """
+    if not seems_whole(store, maps):
+        return False
+    if any(old.header.kept for old in maps) and not is_all_kept(transcript, store):
+        return False
+    for stream in transcript.streams:
+        finds = getattr(stream, "finds", None)
+        old = None if finds is None else map_of(stream.name, stream.agent, maps)
+        awaited = [] if old is None else [known.awaited for known in old.awaiting()]
+        if finds is not None and any(finds(told) for each in awaited for told in each):
+            return False
+    return True
 
 
 def _goes_on(transcript: Transcript, folder: Path) -> bool:
@@ -246,6 +281,7 @@ def _note_sizes(store: DirStore, *, written: bool) -> None:
         written: Whether the import wrote the meta; else it may be an old one.
     """
     from agentmem_cli.operations.metas import is_current, refresh
+    from agentmem_cli.session.heads import read_head
 
     try:
         with store.lock():
@@ -257,37 +293,16 @@ def _note_sizes(store: DirStore, *, written: bool) -> None:
         return
 
 
-def _check_messages(transcript: Transcript) -> None:
-    """See that there is a message at all, before anything is written.
-
-    Raises:
-        Unrecognised: There is none.
-    """
-    # Why briefly first: the first message can be an image, and it is read again anyway.
-    if _messages(transcript, brief)[0]:
-        return
-    found, lines = _messages(transcript, iter)
-    if found:
-        return
+def _no_message(transcript: Transcript, sources: Sequence[SourceIn]) -> Unrecognised:
+    lines = sum(source.tally.lines for source in sources)
     path = transcript.streams[0].path
-    msg = f"{path}: {plural(lines)}, no message recognised (read as {transcript.kind})"
+    cut = "; cut off at the end" if any(source.tally.torn for source in sources) else ""
+    msg = f"{path}: {plural(lines)}, no message recognised (read as {transcript.kind}{cut})"
+    quiet = quiet_of(transcript.kind)
+    if all(source.tally.is_quiet(quiet) for source in sources):
+        return NoMessageYet(msg, hint="Nothing was imported; it holds no message yet.")
     other = "; --from KIND reads it as another kind" if len(kinds()) > 1 else ""
-    raise Unrecognised(msg, hint=f"Nothing was imported{other}.")
-
-
-def _messages(
-    transcript: Transcript, look: Callable[[Iterator[bytes]], Iterator[bytes]]
-) -> tuple[bool, int]:
-    """Return whether there is a message, and the number of lines that were read to know it."""
-    lines = 0
-    for stream in transcript.streams:
-        tally = Tally()
-        with ForeignFile(stream.path) as source:
-            records = read_lines(look(source.chunks()), stream.accepts, tally)
-            if any(isinstance(item, Said) for item in stream.items(records, tally)):
-                return True, lines
-        lines += tally.lines
-    return False, lines
+    return Unrecognised(msg, hint=f"Nothing was imported{other}.")
 
 
 @contextmanager
@@ -307,14 +322,22 @@ def _nothing_new(sources: Sequence[SourceIn], maps: Sequence[OldMap], options: O
     return wanted and all(source.unchanged for source in sources)
 
 
+def _keep_beside(transcript: Transcript, batch: Batch, main: SourceIn, *, wanted: bool) -> None:
+    if wanted:
+        keep_beside(transcript, batch, main.tally)
+
+
 def _import(
     transcript: Transcript, store: DirStore, path: Path, options: Options, *, older: bool = False
 ) -> Report:
+    from agentmem_cli.operations.imports.nowhere import Nowhere
+    from agentmem_cli.operations.imports.writing import Importing, Target, Wishes
+
     with ExitStack() as stack:
         if options.dry_run:
             batch: Batch = Nowhere(store)
         else:
-            batch = stack.enter_context(batch_of(store, options.lock_wait_s))
+            batch = stack.enter_context(store.beginning(wait_s=options.lock_wait_s))
         # Why read again: only what is there under the lock is what will be written to.
         source = transcript.streams[0].path
         refuse_rewritten(store, source)
@@ -341,7 +364,10 @@ def _import(
         importing = Importing(sources, target, wishes)
         importing.run()
         if not importing.counts.messages:
-            msg = f"{source}: no message recognised"
-            raise Unrecognised(msg)
+            raise _no_message(transcript, sources)
+        _keep_beside(transcript, batch, sources[0], wanted=options.keep_source and not older)
         created = not (folds or maps)
-        return report_of(importing, sources, transcript, path, options, created=created)
+        report = report_of(importing, sources, transcript, path, options, created=created)
+        if options.sealing is not None and not options.dry_run:
+            options.sealing()
+        return report

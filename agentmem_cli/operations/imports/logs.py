@@ -53,6 +53,8 @@ class LogOut:
         self.last_entry: int | None = None
         if fold is not None and self.entries:
             self.last_entry = fold.conversation.entries[-1].id
+        self.started: int | None = None
+        """When it was begun, ms since 1970-01-01 UTC; None: it was there."""
         self.updated: int | None = None if fold is None else fold.last_t
         self.size = 0 if fold is None else fold.end
         """Bytes of the log, what waits included; without a torn tail."""
@@ -192,6 +194,7 @@ class SessionOut:
         line = encode_header(Stamp(self._n, 0, t), Header(out.name, fresh_lineage(), out.parent))
         sink.write(line)
         self._n += 1
+        out.started = t
         out.seq = 1
         out.size = len(line)
         return sink

@@ -7,7 +7,8 @@ the source's order::
 
 ``log`` stands there where it is not the main agent's, ``id`` for a message,
 ``aside`` for an aside, ``key`` for a saved value; ``blobs`` names the blobs
-that a message refers to. ``time`` tells where the source did not say when:
+that a message refers to, ``awaited`` the files beside the source that it
+refers to and that were not to be had. ``time`` tells where the source did not say when:
 ``before`` (the time of the one before it was taken), ``after`` (of the next)
 or ``file`` (the file's own). ``fp`` is a keyed fingerprint of content and
 source time: a source whose bytes were rewritten is known again by the
@@ -17,7 +18,8 @@ sequence of them.
 from __future__ import annotations
 
 import hashlib
-import secrets
+import os
+from io import BytesIO
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import DamageError
@@ -38,6 +40,9 @@ FOLDER: Final = "plugins/import/"
 
 MAP_END: Final = ".map.jsonl"
 """How a map's name ends; before it stands its source's."""
+
+BESIDE_END: Final = ".beside.jsonl"
+"""How the name of `beside.NOTES` ends."""
 
 VERSION: Final = 1
 """Of the map, and of what adapters make: fingerprints of another one say nothing."""
@@ -86,6 +91,8 @@ class MapHeader(NamedTuple):
     """`foreign.ForeignFile.seen` of the source then; None: an older version wrote this."""
     made: tuple[int, int, int] | None = None
     """How many messages, asides and saved values there are; None: as for ``seen``."""
+    path: str = ""
+    """Where the source stood, links resolved; empty: as for ``seen``."""
     rewritten: int | None = None
     """When the source, as it is kept, was rewritten in place, in ms; None: it was not."""
 
@@ -121,6 +128,8 @@ class Known(NamedTuple):
     """What it is, as `standing.LogIndex` says it."""
     blobs: tuple[str, ...]
     """The blobs that a message refers to."""
+    awaited: tuple[str, ...] = ()
+    """`adapter.Said.awaited` of it."""
 
 
 class OldMap:
@@ -133,10 +142,12 @@ class OldMap:
             DamageError: It is no map of this version.
         """
         self.name = name
-        self.data = data
-        self._lines = data.split(b"\n")
+        self._data = data
+        end = data.find(b"\n")
+        head = data if end < 0 else data[:end]
+        self._begin = len(head) + 1
         try:
-            self.header = _header(self._lines[0])
+            self.header = _header(head)
         except (ValueError, KeyError, TypeError) as error:
             msg = f"files/{name}{MAP_END}: not a map of this version ({error})"
             raise DamageError(msg, hint=_HINT) from None
@@ -145,13 +156,18 @@ class OldMap:
     def is_whole(self) -> bool:
         """Whether its lines are, byte for byte, those that its header was written for."""
         digest = body_digest()
-        digest.update(b"\n".join(self._lines[1:]))
+        digest.update(memoryview(self._data)[self._begin :])
         return digest.hexdigest() == self.header.body
+
+    @property
+    def data(self) -> bytes:
+        """The whole map."""
+        return self._data
 
     @property
     def lines(self) -> list[bytes]:
         """All its lines behind the header; the last one is what follows the last line's end."""
-        return self._lines[1:]
+        return self._data[self._begin :].split(b"\n")
 
     def counts(self) -> tuple[int, int, int]:
         """Return how many messages, asides and saved values it holds."""
@@ -159,16 +175,30 @@ class OldMap:
         fields = (b'","id":', b'","aside":', b'","key":')
         if self.header.made is not None:
             return self.header.made
-        messages, asides, values = (
-            sum(each in line for line in self._lines[1:]) for each in fields
-        )
+        messages, asides, values = (sum(each in line for line in self._lines()) for each in fields)
         return messages, asides, values
 
     def blobs(self) -> set[str]:
         """Return the names of all blobs that its things refer to."""
-        # Why by text: as in `counts`.
-        lines = (line for line in self._lines[1:] if b',"blobs":[' in line)
-        return {name for line in lines for name in _known(line).blobs}
+        return {name for known in self._having(b',"blobs":[') for name in known.blobs}
+
+    def awaiting(self) -> Iterator[Known]:
+        """Yield the messages that refer to files which were not to be had."""
+        return self._having(b',"awaited":[')
+
+    def _having(self, field: bytes) -> Iterator[Known]:
+        # Why by text: as in `counts`. Most maps have no such line, so all are looked at first.
+        if field in self._data:
+            yield from (_known(line) for line in self._lines() if field in line)
+
+    def _lines(self) -> Iterator[bytes]:
+        """Yield its whole lines behind the header, without their ends."""
+        # Why not split: most of the times a map is read, nothing but its digest is asked for.
+        lines = BytesIO(self._data)
+        lines.seek(self._begin)
+        for line in lines:
+            if line.endswith(b"\n"):
+                yield line[:-1]
 
     def known(self) -> Iterator[Known]:
         """Yield what was imported, in the source's order.
@@ -177,13 +207,13 @@ class OldMap:
             DamageError: A line is damaged.
         """
         count = 0
-        for count, line in enumerate(self._lines[1:-1], 1):
+        for count, line in enumerate(self._lines(), 1):
             try:
                 yield _known(line)
             except (ValueError, KeyError, TypeError):
                 msg = f"files/{self.name}{MAP_END}, line {count + 1}: damaged"
                 raise DamageError(msg, hint=_HINT) from None
-        if count != self.header.items or self._lines[-1]:
+        if count != self.header.items or not self._data.endswith(b"\n"):
             msg = f"files/{self.name}{MAP_END}: {count} lines, not {self.header.items}"
             raise DamageError(msg, hint=_HINT)
 
@@ -197,7 +227,7 @@ def _known(line: bytes) -> Known:
         msg = "no object"
         raise TypeError(msg)
     entry = value.get("id")
-    blobs = value.get("blobs", [])
+    blobs, awaited = value.get("blobs", []), value.get("awaited", [])
     if isinstance(entry, int):
         code = entry_code(entry)
     elif "key" in value:
@@ -214,6 +244,7 @@ def _known(line: bytes) -> Known:
         _number(value["n"]),
         code,
         tuple(map(_string, blobs)) if isinstance(blobs, list) else (),
+        tuple(map(_string, awaited)) if isinstance(awaited, list) else (),
     )
 
 
@@ -252,6 +283,7 @@ def _header(line: bytes) -> MapHeader:
         _string(value.get("body", "")),
         _three(value.get("seen")),
         _three(value.get("made")),
+        _string(value.get("path", "")),
         None if value.get("rewritten") is None else _number(value["rewritten"]),
     )
     bytes.fromhex(header.key)
@@ -294,7 +326,7 @@ def _string(value: object) -> str:
 def source_name(name: str) -> str:
     """Return the name that a source called *name* is kept under, among the session's files."""
     safe = safe_path(name)
-    return FOLDER + (f"{safe}_" if safe.endswith(MAP_END) else safe)
+    return FOLDER + (f"{safe}_" if safe.endswith((MAP_END, BESIDE_END)) else safe)
 
 
 def body_digest() -> hashlib.blake2b:
@@ -304,7 +336,7 @@ def body_digest() -> hashlib.blake2b:
 
 def new_key() -> str:
     """Return a fresh key, hex."""
-    return secrets.token_hex(_KEY_BYTES)
+    return os.urandom(_KEY_BYTES).hex()
 
 
 def fingerprint(key: bytes, item: Item, body: bytes) -> str:
@@ -350,6 +382,12 @@ class Placed(NamedTuple):
     """The entry's or aside's id; for a saved value it has no meaning."""
 
 
+def _states(item: Said) -> bytes:
+    """Return the fields of a message that a later import may change."""
+    own = b',"open":true' if item.open else b""
+    return own + b',"awaited":' + dumps(list(item.awaited)) if item.awaited else own
+
+
 def map_line(
     item: Item, placed: Placed, print_: str, told: str, blobs: Sequence[str] = ()
 ) -> bytes:
@@ -363,9 +401,7 @@ def map_line(
         blobs: The names of the blobs that it refers to.
     """
     if isinstance(item, Said):
-        own = b'"id":%d' % placed.id
-        if item.open:
-            own += b',"open":true'
+        own = b'"id":%d' % placed.id + _states(item)
     elif isinstance(item, Kept):
         own = b'"key":' + dumps(item.key)
     else:

@@ -55,6 +55,7 @@ class OpenAIMessagesAdapter:
     """The adapter of chat-completions messages."""
 
     kind = KIND
+    quiet: frozenset[str] = frozenset()
 
     def recognises(self, value: Object) -> int:
         """How sure a record makes it, as `Adapter.recognises` says."""

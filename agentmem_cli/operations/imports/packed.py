@@ -16,8 +16,25 @@ from agentmem_cli.limits import CHUNK_BYTES
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-MAGIC: Final = b"\x28\xb5\x2f\xfd"
+_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 """How a zstd frame begins (RFC 8878, section 3.1.1)."""
+
+_SKIPPED: Final = b"\x2a\x4d\x18"
+"""How a frame that holds nothing to unpack goes on behind a first byte of 0x50 to 0x5f
+(section 3.1.2); tools put notes of their own into such."""
+
+HEAD_BYTES: Final = 4
+"""Bytes that `is_packed` needs."""
+
+_PIECE_BYTES: Final = 1 << 10
+"""Bytes unpacked in one step. What is made in the step that fails is lost, a step costs little."""
+
+
+def is_packed(head: bytes) -> bool:
+    """Whether a file that begins with *head* is compressed with zstd."""
+    return head.startswith(_MAGIC) or (
+        len(head) >= HEAD_BYTES and head[0] >> 4 == 5 and head.startswith(_SKIPPED, 1)  # noqa: PLR2004
+    )
 
 
 class Unpacked:
@@ -35,6 +52,19 @@ class Unpacked:
         Raises:
             AgentMemError: The library is not installed.
         """
+        held: list[bytes] = []
+        size = 0
+        for piece in self._pieces():
+            held.append(piece)
+            size += len(piece)
+            if size > CHUNK_BYTES - _PIECE_BYTES:
+                yield b"".join(held)
+                held.clear()
+                size = 0
+        if held:
+            yield b"".join(held)
+
+    def _pieces(self) -> Iterator[bytes]:
         fresh, error = _library()
         unpacker = fresh()
         begun = False
@@ -44,7 +74,7 @@ class Unpacked:
                 if unpacker.eof:
                     unpacker = fresh()
                 try:
-                    made = unpacker.decompress(data, CHUNK_BYTES)
+                    made = unpacker.decompress(data, _PIECE_BYTES)
                 except error as broken:
                     self.why = f"zstd: {broken}"
                     return

@@ -66,10 +66,16 @@ _NOTED: Final = frozenset({"compaction", "branch_summary", "label"})
 _OWN: Final = frozenset({"type", "id", "parentId", "timestamp"})
 
 
+_QUIET: Final = frozenset(
+    {"session", "model_change", "thinking_level_change", "session_info", "title", "label", "custom"}
+)
+
+
 class PiAdapter:
     """The adapter of pi's session files."""
 
     kind = KIND
+    quiet = _QUIET
 
     def recognises(self, value: Object) -> int:
         """How sure a record makes it, as `Adapter.recognises` says."""

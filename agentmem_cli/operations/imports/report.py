@@ -42,7 +42,8 @@ class Report:
     new: int
     """Messages, asides and values that this import added."""
     edited: int
-    """Messages that the source has gone on with since, and that were changed by this import."""
+    """Messages that the source has gone on with since, or of which a file beside it has come,
+    and that were changed by this import."""
     known: int
     """Messages, asides and values that were there before."""
     blobs: int
@@ -56,15 +57,19 @@ class Report:
     lost: int = 0
     """Places of the source that could not be used."""
     mended: int = 0
-    """Places that were read in spite of damage."""
+    """Places that were read in spite of damage, or though a file they refer to is not to be had."""
     unusable: tuple[Flaw, ...] = ()
     """The first of both, in order: line, byte and why."""
     torn: tuple[int, int | None, int] | None = None
-    """Where the (last) source is cut off: line, byte, and how many bytes were not used."""
+    """Where the source is cut off: line, byte, and how many bytes were not used."""
+    torn_ends: tuple[tuple[Path, tuple[int, int | None, int]], ...] = ()
+    """The same of every file of it that is, each with its path; ``torn`` is the first."""
     restored: int = 0
     """What the session had lost since it was imported and this import put in again."""
     set_aside: tuple[TornTail, ...] = ()
     """Torn ends of logs that were moved out of the way."""
+    titled: bool = False
+    """Whether this import took the session's title from what stands beside the source."""
     created: bool = False
     """Whether the session was not there before."""
     older: bool = False
@@ -73,25 +78,45 @@ class Report:
     """Whether the source's bytes are kept in the session."""
     dry_run: bool = False
     """Whether nothing was written on purpose."""
+    alone: tuple[str, ...] = ()
+    """Sessions that hold an agent of this one by itself, since it was imported without it."""
+    forked_from: tuple[str, int | None] | None = None
+    """The session that it is a fork of, and how many messages stand in both."""
     files: tuple[Path, ...] = ()
     """Every file that was read, the main one first."""
 
     @property
+    def shared(self) -> int:
+        """How many of its messages stand in the session that it is a fork of, too."""
+        return (self.forked_from[1] or 0) if self.forked_from is not None else 0
+
+    @property
     def nothing_new(self) -> bool:
         """Whether the source held nothing that the session did not."""
-        return not (self.new or self.edited or self.restored or self.created)
+        return not (self.new or self.edited or self.restored or self.titled or self.created)
 
 
 class Counts:
     """What was made of the sources."""
 
-    __slots__ = ("asides", "blobs", "edited", "known", "messages", "new", "restored", "values")
+    __slots__ = (
+        "asides",
+        "blobs",
+        "edited",
+        "known",
+        "messages",
+        "new",
+        "restored",
+        "titled",
+        "values",
+    )
 
     def __init__(self) -> None:
         """Start at nothing."""
         self.messages = self.asides = self.values = 0
         self.new = self.edited = self.known = self.restored = 0
         self.blobs = 0
+        self.titled = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +127,8 @@ class Outcome:
     report: Report | None = None
     error: AgentMemError | OSError | None = None
     skipped: str | None = None
-    """Why it was not tried: `folders.OTHER`, `folders.OLD`, or what `walking.Passed.why` says."""
+    """Why it was not tried: `folders.OTHER`, `folders.OLD`, or what `walking.Passed.why` says.
+    Or `folders.WAITING`, beside the error that says what it holds instead of messages."""
 
 
 def plural(lines: int) -> str:

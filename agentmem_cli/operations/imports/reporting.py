@@ -34,6 +34,11 @@ def report_of(
     tallies = [source.tally for source in sources]
     types = sum((tally.types for tally in tallies), start=Tally().types)
     left = sum((tally.left for tally in tallies), start=Tally().left)
+    ends = tuple(
+        (source.stream.path, source.tally.torn)
+        for source in sources
+        if source.tally.torn is not None
+    )
     return Report(
         source=transcript.streams[0].path,
         kind=transcript.kind,
@@ -55,8 +60,15 @@ def report_of(
         left=dict(left),
         lost=sum(tally.lost for tally in tallies),
         mended=sum(tally.mended for tally in tallies),
-        unusable=tuple(flaw for tally in tallies for flaw in tally.flaws),
-        torn=next((tally.torn for tally in tallies if tally.torn is not None), None),
+        unusable=tuple(
+            flaw._replace(file=source.stream.path)
+            for source in sources
+            for flaw in source.tally.flaws
+        ),
+        forked_from=importing.facts.fork,
+        torn=ends[0][1] if ends else None,
+        torn_ends=ends,
+        titled=counts.titled,
         created=created,
         older=importing.is_older,
         kept_source=options.keep_source,
@@ -86,9 +98,21 @@ def known_report(
         known=sum(header.items for header in headers),
         blobs=0,
         bytes=sum(header.size for header in headers),
+        forked_from=_fork_of(store),
         kept_source=all(header.kept for header in headers),
         files=tuple(stream.path for stream in transcript.streams),
     )
+
+
+def _fork_of(store: Store) -> tuple[str, int | None] | None:
+    from agentmem_cli.operations.listing import fork_of
+    from agentmem_cli.session.meta import BadMeta, SessionMeta
+
+    try:
+        meta = SessionMeta.read(store)
+    except BadMeta:
+        return None
+    return fork_of(meta.listed.get("forked_from"))
 
 
 def exported_report(exported: Exported, transcript: Transcript, root: Path) -> Report:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from agentmem_cli.errors import Unrecognised, UsageError
+from agentmem_cli.errors import NoMessageYet, Unrecognised, UsageError
 from agentmem_cli.operations.imports.adapter import Tally
 from agentmem_cli.operations.imports.claude import ClaudeAdapter
 from agentmem_cli.operations.imports.codex import CodexAdapter
@@ -43,6 +43,11 @@ def kinds() -> tuple[str, ...]:
     return tuple(adapter.kind for adapter in ADAPTERS)
 
 
+def quiet_of(kind: str) -> frozenset[str]:
+    """Return `Adapter.quiet` of the adapter of a *kind*."""
+    return next((each.quiet for each in ADAPTERS if each.kind == kind), frozenset())
+
+
 def for_many() -> tuple[Adapter, ...]:
     """Return adapters for many sources in one go: they look at a folder around them once."""
     return tuple(
@@ -67,27 +72,57 @@ def choose(
     Raises:
         OSError: The source cannot be read.
         UsageError: There is no such *kind*.
-        Unrecognised: The source is empty, or no adapter knows it.
+        Unrecognised: No adapter knows the source, or one does but not that of the
+            *kind*; `NoMessageYet` where it is empty.
     """
     forced = None if kind is None else _forced(kind, adapters)
-    look = _Look(sure=forced is not None)
+    try:
+        return _recognised(path, forced, adapters)
+    except Unrecognised:
+        # Why: where a session's own file is empty or in ruins, its agents' are there yet.
+        for adapter in adapters:
+            if not isinstance(adapter, ClaudeAdapter) or forced not in (None, adapter):
+                continue
+            if adapter.has_agents(path):
+                return adapter, ()
+        raise
+
+
+def _recognised(
+    path: Path, forced: Adapter | None, adapters: Sequence[Adapter]
+) -> tuple[Adapter, tuple[Object, ...]]:
+    look = _Look(forced)
     with ForeignFile(path) as source:
         look.at(source)
         size = source.size
     tally, head, scores = look.tally, look.head, look.scores
     if size == 0 or not (tally.records or tally.lost or tally.torn):
         msg = f"{path}: 0 records (the file is {size} bytes long)"
-        raise Unrecognised(msg, hint="Nothing was imported.")
-    if forced is not None:
-        return forced, tuple(head)
+        raise NoMessageYet(msg, hint="Nothing was imported.")
     best = max(adapters, key=lambda adapter: scores[adapter.kind])
+    if forced is not None:
+        # Why not where nothing knows it: what is read of it then tells whether it is of this kind.
+        if scores[best.kind] and not scores[forced.kind]:
+            raise _not_of_kind(path, forced.kind, best.kind, tally.lines)
+        return forced, tuple(head)
     if not scores[best.kind]:
-        msg = (
-            f"{path}: {plural(tally.lines)}, no message recognised: not a known kind of transcript"
-        )
+        msg = f"{path}: {plural(tally.lines)}, no message recognised: {_why_not(tally)}"
         hint = f"Known kinds: {', '.join(kinds())}; --from KIND forces one."
         raise Unrecognised(msg, hint=hint)
     return best, tuple(head)
+
+
+def _why_not(tally: Tally) -> str:
+    """Say why nothing was recognised; where nothing could be read, by what is wrong with it."""
+    told = "not a known kind of transcript"
+    if tally.records or not tally.flaws:
+        return told
+    return f"{told} ({tally.flaws[0].why})"
+
+
+def _not_of_kind(path: Path, forced: str, looks: str, lines: int) -> Unrecognised:
+    msg = f"{path}: {plural(lines)}, not one of them a record of {forced}; it looks like {looks}"
+    return Unrecognised(msg, hint="Nothing was imported. Leave --from out, and it is read as that.")
 
 
 class _Enough(Exception):
@@ -97,23 +132,26 @@ class _Enough(Exception):
 class _Look:
     """A look at a source's beginning."""
 
-    def __init__(self, *, sure: bool) -> None:
+    def __init__(self, forced: Adapter | None) -> None:
         self.tally = Tally()
         self.head: list[Object] = []
         self.scores = dict.fromkeys(kinds(), 0)
-        self._rivals: Sequence[Adapter] = () if sure else ADAPTERS
-        self._sure = sure
+        self._rivals: Sequence[Adapter] = ADAPTERS
+        self._forced = None if forced is None else forced.kind
+        self._most = SEARCH_RECORDS if forced is None else None
+        self._sure = False
 
     def at(self, source: ForeignFile) -> None:
         with suppress(_Enough):
             lines = read_lines(self._chunks(source), lambda _: True, self.tally)
             for count, line in enumerate(lines, 1):
                 self._record(line.value, count)
-                if count >= (HEAD_RECORDS if self._sure else SEARCH_RECORDS):
+                # Why to the end where it is forced: what is refused then holds no such record.
+                if count >= HEAD_RECORDS and (self._sure or count == self._most):
                     return
 
     def _chunks(self, source: ForeignFile) -> Iterator[bytes]:
-        for index, chunk in enumerate(brief(source.chunks())):
+        for index, chunk in enumerate(brief(source.lent_chunks())):
             if index and self._sure:
                 # Why: the line that is cut here can be as large as an image.
                 raise _Enough
@@ -125,16 +163,28 @@ class _Look:
         for index, adapter in enumerate(self._rivals):
             score = adapter.recognises(value)
             self.scores[adapter.kind] = max(self.scores[adapter.kind], score)
-            if score >= _CERTAIN:
+            if self._forced is not None:
+                self._sure = self._sure or (score > 0 and adapter.kind == self._forced)
+            elif score >= _CERTAIN:
                 # Why: of equally sure ones the first has it, so those behind need not look on.
                 self._rivals = self._rivals[:index]
                 self._sure = True
                 return
 
 
+def check_kind(kind: str | None) -> None:
+    """See that ``--from`` names a kind, if it is given.
+
+    Raises:
+        UsageError: There is no such *kind*.
+    """
+    if kind is not None:
+        _forced(kind, ADAPTERS)
+
+
 def _forced(kind: str, adapters: Sequence[Adapter]) -> Adapter:
     for adapter in adapters:
         if adapter.kind == kind:
             return adapter
-    msg = f"no adapter for {kind!r}"
+    msg = f"no such kind of transcript: {kind!r}"
     raise UsageError(msg, hint=f"Known kinds: {', '.join(kinds())}.")

@@ -6,9 +6,9 @@ import errno
 import heapq
 import os
 import stat
-import tempfile
 from collections import Counter
-from contextlib import contextmanager
+from queue import SimpleQueue
+from threading import Semaphore, Thread
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import ConflictError
@@ -38,8 +38,11 @@ if TYPE_CHECKING:
 TIMELESS_MAX: Final = 4_096
 """Items that wait for the source's first time; beyond them the file's own time is taken."""
 
-_ASIDE_BYTES: Final = CHUNK_BYTES // 4
+_ASIDE_BYTES: Final = CHUNK_BYTES
 """Bytes from which hashing them is worth a thread."""
+
+_ASIDE_CHUNKS: Final = 16
+"""Chunks that wait for being hashed, at most."""
 
 _SPOOL_BYTES: Final = 8 * CHUNK_BYTES
 """Bytes of a new map held in memory; its header, which stands first, is known last."""
@@ -74,8 +77,10 @@ class SourceIn:
         """Whether the session holds all bytes that were read earlier."""
         self.bytes_read = 0
         self._known = iter(()) if old is None else old.known()
-        self._hasher = new_digest(self.key)
-        self._body = tempfile.SpooledTemporaryFile(_SPOOL_BYTES)  # noqa: SIM115 - see close
+        self._hashing = _Hashing(new_digest(self.key))
+        from tempfile import SpooledTemporaryFile
+
+        self._body = SpooledTemporaryFile(_SPOOL_BYTES)  # noqa: SIM115 - see close
         self._body_digest = body_digest()
         self._items = 0
         self._made: Counter[type] = Counter()
@@ -84,6 +89,7 @@ class SourceIn:
 
     def close(self) -> None:
         """Let go of the file and of the map's bytes."""
+        self._hashing.settled()
         self.file.close()
         self._body.close()
 
@@ -126,7 +132,11 @@ class SourceIn:
 
     def trusts(self, known: Known, item: Item) -> bool:
         """Whether *item* is, unseen, what was imported as *known*: its bytes are the same."""
-        return self.same_prefix and not known.open and known.line == item.line
+        return (
+            self.same_prefix
+            and not (known.open or has_come(known, item))
+            and known.line == item.line
+        )
 
     def count(self, item: Item) -> None:
         """Count an item by what it becomes."""
@@ -176,12 +186,13 @@ class SourceIn:
             self._items,
             kept,
             self.key_hex,
-            self._hasher.hexdigest(),
+            self._hashing.settled().hexdigest(),
             now_ms,
             {log: ends[log] for log in sorted(self.logs) if log in ends},
             self._body_digest.hexdigest(),
             self.file.seen,
             (self._made[Said], self._made[Noted], self._made[Kept]),
+            os.path.realpath(self.stream.path),
         )
         sink = batch.open_file(self.name + MAP_END)
         sink.write(header.encode())
@@ -192,12 +203,13 @@ class SourceIn:
     def _teed(self, sink: Sink | None, progress: Callable[[int], None]) -> Iterator[bytes]:
         for chunk in self.file.chunks():
             self._check_prefix(chunk)
-            with _aside(self._hasher, chunk):
-                self.bytes_read += len(chunk)
-                if sink is not None:
-                    sink.write(chunk)
-                progress(len(chunk))
-                yield chunk
+            self._hashing.update(chunk)
+            self.bytes_read += len(chunk)
+            if sink is not None:
+                sink.write(chunk)
+            progress(len(chunk))
+            yield chunk
+        self._hashing.settled()  # a session can have more files than a process threads
 
     def _check_prefix(self, chunk: bytes) -> None:
         """See that the bytes read now are those that were compared before."""
@@ -206,29 +218,46 @@ class SourceIn:
         left = self.old.header.size - self.bytes_read
         if not 0 < left <= len(chunk):
             return
-        hasher = self._hasher.copy()
+        hasher = self._hashing.settled().copy()
         hasher.update(chunk[:left])
         if hasher.hexdigest() != self.old.header.digest:
             msg = f"{self.stream.path}: it was rewritten while it was read"
             raise ConflictError(msg, hint="Run the command again.")
 
 
-@contextmanager
-def _aside(hasher: hashlib.blake2b, chunk: bytes) -> Iterator[None]:
-    """Hash *chunk* while the block runs; a large one on a thread of its own."""
-    if len(chunk) < _ASIDE_BYTES:
-        hasher.update(chunk)
-        yield
-        return
-    import threading
+class _Hashing:
+    """A hash of chunks in their order; large ones are hashed on a thread while others come."""
 
-    # Why: hashing lets go of the interpreter, and it is a tenth of an import's time.
-    thread = threading.Thread(target=hasher.update, args=(chunk,), daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        thread.join()
+    def __init__(self, hasher: hashlib.blake2b) -> None:
+        self._hasher = hasher
+        self._chunks: SimpleQueue[bytes | None] = SimpleQueue()
+        self._thread: Thread | None = None
+        self._room = Semaphore(_ASIDE_CHUNKS)
+
+    def update(self, chunk: bytes) -> None:
+        """Take the next *chunk*."""
+        if self._thread is None:
+            if len(chunk) < _ASIDE_BYTES:
+                self._hasher.update(chunk)
+                return
+            # Why: hashing lets go of the interpreter, and it is a tenth of an import's time.
+            self._thread = Thread(target=self._work, daemon=True)
+            self._thread.start()
+        self._room.acquire()
+        self._chunks.put(chunk)
+
+    def _work(self) -> None:
+        while (chunk := self._chunks.get()) is not None:
+            self._hasher.update(chunk)
+            self._room.release()
+
+    def settled(self) -> hashlib.blake2b:
+        """Return the hash of all chunks so far."""
+        if self._thread is not None:
+            self._chunks.put(None)
+            self._thread.join()
+            self._thread = None
+        return self._hasher
 
 
 def _timed(items: Iterable[Item], file_ms: int) -> Iterator[Timed]:
@@ -290,6 +319,14 @@ def merged(
 
 ATTACHED_BYTES_MAX: Final = 256 << 20
 """Bytes of a file beside a transcript that become a blob; they are held in memory at once."""
+
+
+def has_come(known: Known, item: Item) -> bool:
+    """Whether a file that the message *known* refers to was not to be had then, and is now."""
+    if not known.awaited or not isinstance(item, Said):
+        return False
+    # Why: what came then and is gone since would be lost by taking the message anew.
+    return set(item.awaited) < set(known.awaited)
 
 
 def read_beside(path: Path) -> bytes:

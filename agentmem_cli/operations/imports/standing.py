@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 
 from agentmem_cli.session.codec import dumps, loads_object
 from agentmem_cli.session.images import BLOB_FOLDER
-from agentmem_cli.session.reader import fold_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -217,6 +216,8 @@ def folded(store: DirStore, maps: Sequence[OldMap]) -> tuple[dict[str, LogFold],
     Raises:
         SessionError: A log does not read.
     """
+    from agentmem_cli.session.reader import fold_log
+
     folds: dict[str, LogFold] = {}
     indexes: dict[str, LogIndex] = {}
     # Why: what was written after the last import may stand in the place of what was lost.

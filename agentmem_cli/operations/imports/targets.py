@@ -8,7 +8,7 @@ from agentmem_cli.errors import AgentMemError, ConflictError
 from agentmem_cli.operations.imports.adapter import MAIN
 from agentmem_cli.operations.imports.maps import source_name
 from agentmem_cli.operations.imports.unchanged import headers_of
-from agentmem_cli.session.heads import read_head
+from agentmem_cli.storage.store import open_log_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from agentmem_cli.operations.imports.maps import OldMap
     from agentmem_cli.storage.directory import DirStore
+
+_FIRST_BYTES: Final = 4 << 10
+"""More than a log's first line has."""
 
 _AGAIN_MAX: Final = 10_000
 """Sessions of one source under one root, made by ``--again``."""
@@ -64,6 +67,14 @@ def map_of(name: str, agent: str, maps: Sequence[OldMap]) -> OldMap | None:
 def rewritten_part(store: DirStore) -> str | None:
     """Return what of a session was rewritten in place, in words; None: nothing was."""
     for log in store.logs():
+        with open_log_of(store, log) as opened:
+            first, _, rest = opened.read_at(0, _FIRST_BYTES).partition(b"\n")
+        # Why by text first: most headers tell of no rewrite, and reading one exactly costs
+        # more than all else that is looked at where nothing is new.
+        if rest and not any(mark in first for mark in (b"rewrites", b"\\")):
+            continue
+        from agentmem_cli.session.heads import read_head
+
         header = read_head(store, log).header
         if header is not None and header.rewrites:
             return f"log {log!r}"

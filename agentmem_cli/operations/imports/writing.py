@@ -20,7 +20,8 @@ from agentmem_cli.operations.imports.maps import Placed, fingerprint
 from agentmem_cli.operations.imports.nowhere import Behind
 from agentmem_cli.operations.imports.picked import Facts
 from agentmem_cli.operations.imports.report import Counts
-from agentmem_cli.operations.imports.sources import merged, read_beside
+from agentmem_cli.operations.imports.sources import has_come, merged, read_beside
+from agentmem_cli.operations.metas import noted
 from agentmem_cli.session.codec import dumps
 from agentmem_cli.session.images import (
     BLOB_FOLDER,
@@ -32,6 +33,7 @@ from agentmem_cli.session.images import (
 )
 from agentmem_cli.session.keys import FORKED_FROM, TITLE
 from agentmem_cli.session.meta import META, BadMeta, SessionMeta
+from agentmem_cli.session.session import choose_main
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -85,7 +87,7 @@ class Importing:
         self._sources = sources
         self._target = target
         self._wishes = wishes
-        self._facts = Facts()
+        self.facts = Facts()
         self._blobs: set[str] | None = None
         self.standing = target.standing
         self._given_back: Counter[str] = Counter()
@@ -98,7 +100,9 @@ class Importing:
     def is_older(self) -> bool:
         """Whether the sources hold nothing but a beginning of what was imported of them."""
         counts = self.counts
-        return self._ended_early and not (counts.new or counts.edited or counts.restored)
+        return self._ended_early and not (
+            counts.new or counts.edited or counts.restored or counts.titled
+        )
 
     def run(self) -> None:
         """Write logs, blobs, sources, maps and meta to the batch.
@@ -133,15 +137,15 @@ class Importing:
         main = self.out.logs.get(self.out.log_name(MAIN))
         if title is None or main is None or main.updated is None or self._wishes.older:
             return
-        if not self._facts.has_title and not (main.fold and TITLE in main.fold.saved):
+        if not self.facts.has_title and not (main.fold and TITLE in main.fold.saved):
             before = main.size
             self.out.set_value(main, main.updated, TITLE, title)
             if (meta := self._old_meta()) is not None and meta.title == title:
                 # Why: the log had it, and lost it; no map names it.
                 self._given_back[main.name] += main.size - before
-            self._facts.keep(Kept(0, None, TITLE, title), MAIN)
-            self.counts.new += 1
-            self.counts.values += 1
+            self.facts.keep(Kept(0, None, TITLE, title), MAIN)
+            # Why not among the new: no line of the source has it, so no map knows it.
+            self.counts.titled = True
 
     def _items(self, source: SourceIn) -> Iterator[Timed]:
         # Why a generator: the place for a source's bytes is opened when it is begun.
@@ -183,7 +187,7 @@ class Importing:
     def _take(self, source: SourceIn, timed: Timed) -> None:
         item, t, told = timed
         agent = item.agent if item.agent != MAIN else source.stream.agent
-        self._facts.look(item, agent)
+        self.facts.look(item, agent)
         self._count(item)
         source.count(item)
         known = source.next_known()
@@ -200,14 +204,14 @@ class Importing:
             out = self._log(source, agent)
             placed = self._put(out, item, t, body)
             source.note(item, placed, print_, told, self._blobs_of(item, body))
-            self._facts.keep(item, agent)
+            self.facts.keep(item, agent)
             self.counts.new += 1
         elif not stands:
             if not (known.open or known.print == print_ or source.trusts(known, item)):
                 raise _parted(source)
             placed = self._restore(source, known, timed, body, agent)
             source.note(item, placed, print_, told, self._blobs_of(item, body))
-            self._facts.keep(item, agent)
+            self.facts.keep(item, agent)
         elif known.print == print_:
             self.standing.has_blobs(known)
             source.note_again(known)
@@ -218,7 +222,7 @@ class Importing:
             self.counts.known += 1
             self._ended_early = True
         else:
-            placed = self._edit(source, known, t, body)
+            placed = self._edit(source, known, timed, body)
             source.note(item, placed, print_, told, self._blobs_of(item, body))
 
     def _restore(
@@ -286,22 +290,40 @@ class Importing:
             return value if n is None else {**value, "n": n}
         return value
 
-    def _edit(self, source: SourceIn, known: Known, t: int, body: bytes) -> Placed:
-        """Change the message that the source has gone on with.
+    def _edit(self, source: SourceIn, known: Known, timed: Timed, body: bytes) -> Placed:
+        """Change what the source has gone on with, or written anew, or of which a file has come.
 
         Raises:
             ConflictError: It has not gone on with it but differs.
         """
+        item, t, _ = timed
         out = self.out.logs.get(known.log)
-        if not known.open or known.id is None or out is None or out.fold is None:
+        if out is not None and isinstance(item, Kept) and getattr(source.stream, "anew", False):
+            self.counts.new += 1
+            return self.out.set_value(out, t, item.key, self._value(item))
+        came = has_come(known, item)
+        if not (known.open or came) or known.id is None or out is None or out.fold is None:
             raise _parted(source)
-        placed = self.out.edit(out, t, known.id, body)
+        placed = None
+        if known.open or self._is_as_imported(source, known, item, out):
+            placed = self.out.edit(out, t, known.id, body)
         if placed is None:
             # Why: a message that was compacted away since stays away; the source is kept.
             self.counts.known += 1
             return Placed(known.log, known.n, known.id)
         self.counts.edited += 1
         return placed
+
+    @staticmethod
+    def _is_as_imported(source: SourceIn, known: Known, item: Item, out: LogOut) -> bool:
+        """Whether the message stands as it was imported, and nobody has changed it since."""
+        assert out.fold is not None
+        conversation = out.fold.conversation
+        index = None if known.id is None else conversation.index_of(known.id)
+        if index is None:
+            return False
+        stands = conversation.entries[index].stored.raw
+        return source.is_print(known, "said", item.time or 0, stands)
 
     def _store_image(self, part: Object) -> None:
         data = part.get("data")
@@ -317,6 +339,7 @@ class Importing:
         try:
             content = read_beside(path)
         except OSError:
+            part["lost"] = "unreadable"
             return
         self._store_blob(part, content)
 
@@ -331,13 +354,30 @@ class Importing:
         part["data"] = {"type": "url", "value": REFERENCE + name}
 
     def _write_meta(self) -> None:
-        if not (self.counts.new or self.counts.edited or self.counts.restored):
+        counts = self.counts
+        if not (counts.new or counts.edited or counts.restored or counts.titled):
             return
-        main = self.out.logs.get(self.out.log_name(MAIN))
+        main = self.out.logs.get(self.out.log_name(MAIN)) or self._first_agent()
         times = [out.updated for out in self.out.logs.values() if out.updated is not None]
-        meta = self._facts.meta(self._old_meta(), self._sources[0].kind, main)
-        data = meta._replace(updated=max(times, default=None)).encode()
+        meta = self.facts.meta(self._old_meta(), self._sources[0].kind, main)
+        meta = meta._replace(updated=max(times, default=None))
+        if not (self._target.folds or self._target.maps):
+            meta = self._noted(meta)
+        data = meta.encode()
         self._target.batch.write_file(META, data)
+
+    def _first_agent(self) -> LogOut | None:
+        """Return the log that readers take for the main one where that has none."""
+        logs = self.out.logs.values()
+        chosen = choose_main([(out.name, out.parent, False) for out in logs], None)
+        return next((out for out in logs if out.name == chosen), None)
+
+    def _noted(self, meta: SessionMeta) -> SessionMeta:
+        """Return *meta* with the logs that it is true of, all written whole just now."""
+        logs = self.out.logs
+        started = [out.started for out in logs.values() if out.started is not None]
+        sizes = {name: out.size for name, out in logs.items()}
+        return noted(meta, sizes, min(started, default=None), 0)
 
     def _old_meta(self) -> SessionMeta | None:
         if not (self._target.folds or self._target.maps):

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from agentmem_cli.errors import AgentMemError
-from agentmem_cli.operations.imports.packed import MAGIC
+from agentmem_cli.operations.imports.packed import is_packed
 from agentmem_cli.operations.secrets.blocks import Reader, searched
 from agentmem_cli.operations.secrets.findings import Place
 from agentmem_cli.operations.secrets.masking import is_document
@@ -106,7 +106,7 @@ class _Proof:
     def file(self, name: str, opened: LogFile) -> None:
         where = file_name(name)
         head = opened.read_at(0, HEAD_BYTES)
-        if head.startswith(MAGIC):
+        if is_packed(head):
             with suppress(AgentMemError):  # it was told as unread
                 self.lines(where, Unpacking(opened))
             return

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from agentmem_cli.errors import AgentMemError, Stale
 from agentmem_cli.operations.imports.mapmending import is_map, mend_maps
-from agentmem_cli.operations.imports.packed import MAGIC, Unpacked, packed
+from agentmem_cli.operations.imports.packed import Unpacked, is_packed, packed
 from agentmem_cli.operations.secrets.proof import prove
 from agentmem_cli.operations.secrets.receipt import session_receipt
 from agentmem_cli.operations.secrets.sessions import (
@@ -66,7 +66,7 @@ class Masking(Rewrite):
 
     def hits(self, block: bytes) -> Sequence[int]:
         """Return where values may stand; what is packed is unpacked later."""
-        return [0] if block.startswith(MAGIC) else self.masker.hits(block)
+        return [0] if is_packed(block) else self.masker.hits(block)
 
     def line(self, at: Record, raw: bytes) -> bytes:
         """Mask a record."""
@@ -86,7 +86,7 @@ class Masking(Rewrite):
 
     def file(self, name: str, data: bytes) -> bytes:
         """Mask a file that is read at once."""
-        if data.startswith(MAGIC):
+        if is_packed(data):
             return self._packed(name, data)
         return self.masker.whole(file_name(name), data)
 

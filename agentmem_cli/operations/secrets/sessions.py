@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import AgentMemError
 from agentmem_cli.limits import CHUNK_BYTES
-from agentmem_cli.operations.imports.packed import MAGIC, Unpacked
+from agentmem_cli.operations.imports.packed import Unpacked, is_packed
 from agentmem_cli.operations.secrets.blocks import Reader
 from agentmem_cli.operations.secrets.find import Search
 from agentmem_cli.operations.secrets.findings import Findings, Place, Unread
@@ -112,7 +112,7 @@ def how_to_read(name: str, head: bytes) -> How:
     """Return how a file is gone through: line by line, at once, or not as text at all."""
     if name.startswith(RECOVERED):
         return "lines"
-    if head.startswith(MAGIC):
+    if is_packed(head):
         return "whole"
     if _is_no_text(name, head):
         return "skip"
@@ -149,7 +149,7 @@ def _file(search: Search, name: str, opened: LogFile) -> None:
     head = opened.read_at(0, HEAD_BYTES)
     how = how_to_read(name, head)
     where = file_name(name)
-    if head.startswith(MAGIC):
+    if is_packed(head):
         _packed(search, where, opened)
         return
     if how == "skip":

@@ -6,6 +6,7 @@ import pytest
 
 from agentmem_cli.operations.imports.adapter import CWD, Said
 from agentmem_cli.operations.imports.claude import ClaudeAdapter
+from agentmem_cli.operations.imports.claude_replies import content_key
 from agentmem_cli.session.author import Author
 from agentmem_cli.session.codec import JSON, Object, dumps, loads_object
 from agentmem_cli.session.keys import MODEL, TITLE
@@ -427,3 +428,14 @@ def test_a_record_tells_how_sure_it_makes_the_kind(value: bytes, sure: int) -> N
 
 def test_the_folder_is_told_once() -> None:
     assert kept(prompt("u1", None, "Hi"), prompt("u2", "u1", "Hi")) == [(CWD, CWD_OF)]
+
+
+def test_a_text_as_long_as_an_image_is_known_again_and_told_from_another() -> None:
+    text = "x" * (2 << 20)
+    others = [text + "x", "y" + text[1:], text[:-1] + "y", text[:40_000] + "y" * 40_000]
+    others[3] += text[80_000:]
+
+    same = content_key([{"type": "text", "text": text}])
+
+    assert same == content_key([{"type": "text", "text": text[:-1] + "x"}])
+    assert same not in {content_key([{"type": "text", "text": other}]) for other in others}

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agentmem_cli.cli.imported_words import details
 from agentmem_cli.operations.imports.adapter import CWD
 from agentmem_cli.operations.imports.claude import SPAWNED
 from agentmem_cli.operations.imports.folders import import_paths, sources_of
+from agentmem_cli.operations.verify import verify
 from agentmem_cli.session.author import Author
 from agentmem_cli.session.codec import dumps
 from agentmem_cli.session.keys import FORKED_FROM, TITLE
@@ -198,7 +200,12 @@ def test_an_agents_file_without_its_session_is_a_session_that_says_so(
 
     assert report.session == f"claude-code-{SID}-agent-k1"
     assert texts_of(report) == ["Look", "Found it"]
-    assert asides_of(report)[0].value == {"line": 1, "agent": "k1", "session": SID}
+    assert asides_of(report)[0].value == {
+        "line": 1,
+        "agent": "k1",
+        "session": SID,
+        "part_of": f"claude-code-{SID}",
+    }
     assert asides_of(report)[0].kind == "import.orphan"
     assert saved_of(report)[TITLE] == "Look"
     assert take(path, root).nothing_new
@@ -388,3 +395,69 @@ def test_metadata_lines_before_the_first_message_are_looked_past(
 
     assert (report.kind, report.session) == ("claude-code", f"claude-code-{SID}")
     assert report.messages == 4
+
+
+@pytest.mark.parametrize(
+    ("data", "why", "torn"),
+    [
+        (b'{"agentType"', "", (1, 0, 12)),
+        (b'{"agentType"\n', "", None),
+        (b"", "empty, no description of an agent", None),
+        (b"[]", "", (1, 0, 2)),
+        (b'{"other": 1}\n', "no description of an agent", None),
+        (b"\x00" * 20 + b"\n", "20 NUL bytes", None),
+    ],
+)
+def test_a_damaged_description_is_told_under_its_own_name(
+    tmp_path: Path,
+    root: Path,
+    capsys: pytest.CaptureFixture[str],
+    data: bytes,
+    why: str,
+    torn: tuple[int, int, int] | None,
+) -> None:
+    main = put(tmp_path / f"{SID}.jsonl", spawning())
+    put(tmp_path / SID / "subagents" / "agent-k1.jsonl", kid())
+    meta = put(tmp_path / SID / "subagents" / "agent-k1.meta.json", data)
+
+    report = take(main, root)
+    details(report)
+
+    assert texts_of(report, "k1") == ["Look", "Found it"]
+    assert [path for path, _ in report.torn_ends] == ([] if torn is None else [meta])
+    assert report.torn == torn
+    assert [flaw.file for flaw in report.unusable] == ([meta] if torn is None else [])
+    assert all(why in flaw.why for flaw in report.unusable)
+    assert f"{meta}: " in capsys.readouterr().err
+
+
+def test_every_file_of_a_session_that_is_cut_off_is_told(
+    tmp_path: Path, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main = put(tmp_path / f"{SID}.jsonl", spawning() + b'{"type":"user"')
+    agent = put(tmp_path / SID / "subagents" / "agent-k1.jsonl", kid() + b"{")
+
+    report = take(main, root)
+    details(report)
+
+    assert [path for path, _ in report.torn_ends] == [main, agent]
+    told = capsys.readouterr().err
+    assert f"{main}: cut off in line 5" in told
+    assert f"{agent}: cut off in line 3" in told
+
+
+def test_a_description_that_was_replaced_is_the_new_one(tmp_path: Path, root: Path) -> None:
+    main = put(tmp_path / f"{SID}.jsonl", spawning())
+    put(tmp_path / SID / "subagents" / "agent-k1.jsonl", kid())
+    meta = tmp_path / SID / "subagents" / "agent-k1.meta.json"
+    put(meta, dumps({"agentType": "x", "description": "Look"}))
+    take(main, root)
+    put(meta, dumps({"agentType": "x", "description": "Look again", "toolUseId": "t1"}))
+
+    report = take(main, root)
+
+    assert report.new == 2
+    assert saved_of(report, "k1")[TITLE] == "Look again"
+    assert saved_of(report, "k1")[SPAWNED] == {"call": "t1", "type": "x"}
+    assert take(main, root).nothing_new
+    assert verify(store_of(report)).findings == ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from os import utime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,8 +13,11 @@ from agentmem_cli.operations.imports import claude_files
 from agentmem_cli.operations.transcript import Attachment, Result, Turn, transcript, window
 from agentmem_cli.operations.verify import verify
 from agentmem_cli.session.codec import dumps
-from agentmem_cli.session.reader import fold_log
-from tests.unit.imports.building import lines, main_of, put, store_of, take, tree_of
+from agentmem_cli.session.entry import Entry
+from agentmem_cli.session.message import Message
+from agentmem_cli.session.reader import as_of, fold_log, load
+from agentmem_cli.session.writer import last_n, save
+from tests.unit.imports.building import NOW, lines, main_of, put, store_of, take, tree_of
 from tests.unit.imports.claude_building import OTHER, SID, call, piece, prompt, result
 
 if TYPE_CHECKING:
@@ -217,3 +221,102 @@ def test_a_lost_output_whose_file_is_gone_too_is_named(tmp_path: Path, root: Pat
         take(path, root)
 
     assert tree_of(root) == before
+
+
+@pytest.mark.parametrize("settled", [True, False])
+def test_an_output_that_comes_later_is_taken_by_the_next_import(
+    tmp_path: Path, root: Path, settled: bool
+) -> None:
+    path = put(tmp_path / f"{SID}.jsonl", session(f"{ELSEWHERE}/t1.txt"))
+    if not settled:
+        utime(path, (NOW // 1000, NOW // 1000))
+    before = take(path, root)
+    assert document(before)["lost"] == "missing"
+    assert take(path, root).nothing_new
+    put(tmp_path / SID / "tool-results" / "t1.txt", OUTPUT)
+
+    report = take(path, root)
+
+    assert (report.new, report.edited, report.blobs) == (0, 1, 1)
+    assert document(report)["data"] == {"type": "url", "value": f"blob:{NAME}"}
+    assert take(path, root).nothing_new
+    assert verify(store_of(report)).findings == ()
+    past = as_of(store_of(report), "main", last_n(store_of(report)))
+    assert b'"lost":"missing"' in past.entries[2].stored.raw
+
+
+def test_an_output_that_becomes_readable_is_taken_by_the_next_import(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = put(tmp_path / f"{SID}.jsonl", session(f"{ELSEWHERE}/t1.txt"))
+    put(tmp_path / SID / "tool-results" / "t1.txt", OUTPUT)
+    opened = type(path).open
+
+    def refused(self: Path, mode: str, buffering: int = -1) -> object:
+        if self.name == "t1.txt":
+            raise PermissionError(13, "Permission denied")
+        return opened(self, mode, buffering)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(path), "open", refused)
+        assert document(take(path, root))["lost"] == "unreadable"
+
+    report = take(path, root)
+
+    assert (report.edited, report.blobs) == (1, 1)
+    assert document(report)["data"] == {"type": "url", "value": f"blob:{NAME}"}
+
+
+def test_of_two_outputs_each_is_taken_when_it_comes(tmp_path: Path, root: Path) -> None:
+    kid = session(f"{ELSEWHERE}/k.txt")
+    path = put(tmp_path / f"{SID}.jsonl", session(f"{ELSEWHERE}/t1.txt"))
+    put(tmp_path / SID / "subagents" / "agent-k1.jsonl", kid)
+    take(path, root)
+    put(tmp_path / SID / "tool-results" / "k.txt", b"of the agent")
+    first = take(path, root)
+    put(tmp_path / SID / "tool-results" / "t1.txt", OUTPUT)
+    with path.open("ab") as file:
+        file.write(lines(prompt("u9", "r1", "And?", 9)))
+
+    second = take(path, root)
+
+    assert (first.new, first.edited, first.blobs) == (0, 1, 1)
+    assert (second.new, second.edited, second.blobs) == (1, 1, 1)
+    assert take(path, root).nothing_new
+
+
+def test_an_output_that_was_taken_stays_when_its_file_goes(tmp_path: Path, root: Path) -> None:
+    path = put(tmp_path / f"{SID}.jsonl", session(f"{ELSEWHERE}/t1.txt"))
+    output = put(tmp_path / SID / "tool-results" / "t1.txt", OUTPUT)
+    take(path, root)
+    output.unlink()
+    with path.open("ab") as file:
+        file.write(lines(prompt("u9", "r1", "And?", 9)))
+
+    report = take(path, root)
+
+    assert (report.new, report.edited) == (1, 0)
+    assert document(report)["data"] == {"type": "url", "value": f"blob:{NAME}"}
+
+
+def test_a_message_that_was_changed_since_keeps_its_change(tmp_path: Path, root: Path) -> None:
+    path = put(tmp_path / f"{SID}.jsonl", session(f"{ELSEWHERE}/t1.txt"))
+    store = store_of(take(path, root))
+    conversation = load(store, "main")
+    conversation.splice(2, 3, [Entry(2, Message.user("changed"))])
+    save(store, "main", conversation)
+    put(tmp_path / SID / "tool-results" / "t1.txt", OUTPUT)
+
+    report = take(path, root)
+
+    assert report.edited == 0
+    assert main_of(report).entries[2].stored.text == "changed"
+
+
+def test_an_output_that_is_missing_is_a_notice_of_verify(tmp_path: Path, root: Path) -> None:
+    path = put(tmp_path / f"{SID}.jsonl", session(f"{ELSEWHERE}/t1.txt"))
+
+    (finding,) = verify(store_of(take(path, root))).findings
+
+    assert (finding.level, finding.kind, finding.where) == ("notice", "missing-output", "main")
+    assert f"{ELSEWHERE}/t1.txt" in finding.why

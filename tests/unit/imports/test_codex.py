@@ -178,6 +178,19 @@ def test_what_the_provider_does_by_itself_is_no_call_that_waits() -> None:
     ]
 
 
+def test_an_item_with_an_id_of_its_own_is_still_paired_by_its_calls() -> None:
+    called, answered = said(
+        item(1, "function_call", id="fc_1", call_id="c1", name="shell", arguments="{}"),
+        item(2, "function_call_output", id="fco_1", call_id="c1", output="ok", name="other"),
+    )
+
+    (asked,) = parts_of(called)
+    assert (asked["id"], asked["item_id"]) == ("c1", "fc_1")
+    answer = result_of(answered)
+    assert (answer["call"], answer["name"], answer["item_name"]) == ("c1", "shell", "other")
+    assert answer["id"] == "fco_1"
+
+
 def test_results_are_paired_by_id_then_by_order_and_named_by_their_call() -> None:
     found = said(
         meta(),
@@ -556,6 +569,15 @@ def test_empty_texts_are_messages_too() -> None:
     )
 
     assert found == ["u:", "u:", "a: \n ->a", "u:<-a"]
+
+
+def test_the_first_of_lines_without_times_has_that_of_the_header() -> None:
+    flat: Object = {"id": THREAD, "timestamp": stamp(3), "instructions": None, "git": {}}
+    words = dumps({"type": "message", "role": "user", "content": "Why?"})
+    dated = dumps({"type": "message", "role": "user", "content": "So?", "timestamp": stamp(1)})
+
+    assert [each.time for each in read(dumps(flat), words, words)[0]] == [BASE_MS + 3_000, None]
+    assert [each.time for each in read(dumps(flat), dated, words)[0]] == [BASE_MS + 1_000, None]
 
 
 def test_a_header_younger_than_the_first_record_takes_its_time() -> None:

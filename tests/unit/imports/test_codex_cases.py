@@ -6,14 +6,15 @@ import base64
 import builtins
 import gzip
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
 from agentmem_cli.errors import AgentMemError
 from agentmem_cli.operations.imports.adapter import any_ms
+from agentmem_cli.operations.imports.folders import import_paths
 from agentmem_cli.session.codec import dumps, loads_object
-from tests.unit.imports.building import BASE_MS, lines, main_of, put, store_of, take, texts_of
+from tests.unit.imports.building import BASE_MS, NOW, lines, main_of, put, store_of, take, texts_of
 from tests.unit.imports.codex_building import (
     THREAD,
     answer,
@@ -50,6 +51,41 @@ def test_fifty_lines_of_which_none_is_a_message_are_no_session(tmp_path: Path, r
         take(path, root)
 
     assert not root.exists() or not [*root.iterdir()]
+
+
+def document(*items: JSON, indent: bool = True) -> bytes:
+    """A rollout of Codex's first months: one JSON document, written anew with each turn."""
+    header: JSON = {"timestamp": "2025-04-17T10:00:00Z", "id": THREAD, "instructions": ""}
+    data = dumps({"session": header, "items": [*items]})
+    return (
+        data.replace(b',"items":[', b',\n"items":[\n').replace(b"{", b"{\n", 1) if indent else data
+    )
+
+
+DOCUMENT: Final[tuple[JSON, ...]] = (
+    {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Why?"}]},
+    {"type": "function_call", "name": "shell", "arguments": "{}", "call_id": "a"},
+    {"type": "function_call_output", "call_id": "a", "output": "x"},
+    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "So."}]},
+)
+
+
+@pytest.mark.parametrize("indent", [True, False])
+def test_a_rollout_that_is_one_document_is_read_item_by_item(
+    tmp_path: Path, root: Path, indent: bool
+) -> None:
+    path = put(tmp_path / "sessions" / "rollout-x.json", document(*DOCUMENT[:2], indent=indent))
+
+    (first,) = import_paths([tmp_path], root, now_ms=NOW)
+    put(path, document(*DOCUMENT, 7, indent=indent))
+    report = take(path, root)
+
+    assert first.report is not None
+    assert first.report.messages == 2
+    assert report.session == f"codex-{THREAD}"
+    assert texts_of(report) == ["Why?", "", "", "So."]
+    assert [flaw.why for flaw in report.unusable] == ["an item that is no object"]
+    assert take(path, root).nothing_new
 
 
 def test_a_new_type_on_any_line_costs_nothing_else(tmp_path: Path, root: Path) -> None:
@@ -151,6 +187,43 @@ def test_an_archive_that_is_cut_or_damaged_is_read_up_to_there(
     assert report.messages >= 4
     assert any("zstd" in flaw.why for flaw in report.unusable)
     assert report.lost >= 1
+
+
+@pytest.mark.parametrize("first", [0x50, 0x5F])
+def test_frames_that_hold_notes_of_a_tool_are_left_out(
+    tmp_path: Path, root: Path, first: int
+) -> None:
+    note = bytes([first]) + b"\x2a\x4d\x18" + (5).to_bytes(4, "little") + b"notes"
+    half, rest = lines(*RECORDS[:2]), lines(*RECORDS[2:])
+    data = note + packed(half) + note + packed(rest)
+
+    report = take(put(tmp_path / f"rollout-{THREAD}.jsonl.zst", data), root)
+
+    assert (report.session, report.messages, report.lost) == (f"codex-{THREAD}", 4, 0)
+
+
+def test_what_stands_before_a_damaged_byte_is_read_to_within_a_step(
+    tmp_path: Path, root: Path
+) -> None:
+    words = [prompt(n, f"{n} {'x' * 50}") for n in range(2, 200)]
+    checked: dict[int, int] = {zstd.CompressionParameter.checksum_flag: 1}
+    data = bytearray(zstd.compress(lines(meta(), *words), options=checked))
+    data[-1] ^= 1  # Why: of the checksum, so that all of the text is there.
+
+    report = take(put(tmp_path / "x.jsonl.zst", bytes(data)), root)
+
+    assert report.messages > len(words) - 12
+    assert any("zstd" in flaw.why for flaw in report.unusable)
+
+
+def test_an_archive_that_needs_a_dictionary_is_refused_with_that_reason(
+    tmp_path: Path, root: Path
+) -> None:
+    samples = [prompt(n, f"{n} {'y' * n}") for n in range(400)]
+    data = zstd.compress(lines(*RECORDS), zstd_dict=zstd.train_dict(samples, 4_096))
+
+    with pytest.raises(AgentMemError, match=r"zstd: .*[Dd]ictionary"):
+        take(put(tmp_path / "x.jsonl.zst", data), root)
 
 
 def test_without_the_library_the_error_names_the_extra(

@@ -94,8 +94,29 @@ def test_a_child_without_its_parent_is_a_session_that_names_it(tmp_path: Path, r
 
     assert report.session == f"codex-{CHILD}"
     assert [(each.kind, each.value) for each in asides_of(report)] == [
-        ("import.child", {"line": 1, "parent": THREAD, "agent_nickname": "Fennel"})
+        (
+            "import.child",
+            {
+                "line": 1,
+                "parent": THREAD,
+                "agent_nickname": "Fennel",
+                "part_of": f"codex-{THREAD}",
+                "agent": CHILD,
+            },
+        )
     ]
+
+
+def test_a_link_to_a_rollout_is_that_rollout(tmp_path: Path, root: Path) -> None:
+    path = parent(tmp_path / "home")
+    inside, outside = path.with_name("rollout-link.jsonl"), tmp_path / "link.jsonl"
+    inside.symlink_to(path.name)
+    outside.symlink_to(path)
+
+    reports = [take(each, root) for each in (outside, inside, path)]
+
+    assert {report.session for report in reports} == {f"codex-{THREAD}"}
+    assert [report.nothing_new for report in reports] == [False, True, True]
 
 
 def test_threads_that_name_each_other_as_parents_are_still_read(tmp_path: Path, root: Path) -> None:
@@ -175,7 +196,12 @@ def test_a_fork_tells_where_it_left_and_the_first_header_is_its_own(
             },
         )
     ]
-    assert main.saved[FORKED_FROM] == {"session": f"codex-{THREAD}", "agent": "main", "n": 4}
+    assert main.saved[FORKED_FROM] == {
+        "session": f"codex-{THREAD}",
+        "agent": "main",
+        "at": 2,
+        "n": 4,
+    }
 
 
 def test_a_fork_whose_parent_is_gone_names_it(tmp_path: Path, root: Path) -> None:
@@ -222,7 +248,9 @@ def test_a_title_in_the_index_is_the_sessions_unless_it_has_one(tmp_path: Path, 
     assert main is not None
     assert main.saved[TITLE] == "Doubled hour"
     assert SessionMeta.read(store_of(report)).title == "Doubled hour"
-    assert take(parent(tmp_path), root).nothing_new
+    again = take(parent(tmp_path), root)
+    assert again.nothing_new
+    assert (report.new, report.values) == (again.known, again.values)
 
 
 def test_a_title_that_the_index_gets_later_conflicts_with_nothing(
@@ -237,6 +265,7 @@ def test_a_title_that_the_index_gets_later_conflicts_with_nothing(
     report = take(path, root)
 
     assert SessionMeta.read(store_of(report)).title == "Late"
+    assert (report.titled, report.new) == (True, 1)
     assert len(main_of(report)) == 3
 
 

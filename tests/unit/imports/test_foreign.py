@@ -149,7 +149,7 @@ def test_a_byte_that_is_not_utf8_becomes_a_mark_and_is_told_with_its_place() -> 
 
     assert found == ["A", "caf\ufffd", "C"]
     assert [tuple(flaw) for flaw in tally.flaws] == [
-        (2, len(A) + 1 + bad.index(b"\xe9"), "not UTF-8", False)
+        (2, len(A) + 1 + bad.index(b"\xe9"), "not UTF-8", False, None)
     ]
 
 
@@ -228,7 +228,7 @@ def test_a_brief_look_sees_every_record_and_leaves_out_the_inside_of_a_long_text
     path.write_bytes(b"\n".join([A, long, B, long]) + b"\n")
     tally = Tally()
 
-    found = list(read_lines(brief(ForeignFile(path).chunks()), is_message, tally))
+    found = list(read_lines(brief(ForeignFile(path).lent_chunks()), is_message, tally))
 
     assert [line.value.get("name") for line in found] == ["A", None, "B", None]
     assert [line.value.get("b") for line in found] == [None, 1, None, 1]

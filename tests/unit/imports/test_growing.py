@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 
 from agentmem_cli.errors import ConflictError, DamageError
+from agentmem_cli.operations.imports import importing
 from agentmem_cli.operations.imports.folders import import_paths
 from agentmem_cli.operations.imports.importing import import_source
 from agentmem_cli.session.codec import dumps, loads_object
@@ -277,11 +279,70 @@ def test_a_rewritten_session_is_passed_by_where_the_source_was_imported_again(
     assert (report.path, report.new) == (second.path, 2)
 
 
-def test_a_session_that_was_rewritten_refuses_its_source(source: Path, root: Path) -> None:
+@pytest.mark.skipif(os.name == "nt", reason="sessions are made in place there")
+def test_a_session_that_another_import_makes_meanwhile_is_gone_on_with(
+    source: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from agentmem_cli.storage import fresh
+
+    appear = fresh._appear
+    other: list[Report] = []
+
+    def late(stage: str, target: str) -> None:
+        monkeypatch.setattr(fresh, "_appear", appear)
+        whole = source.read_bytes()
+        put(source, FIRST)
+        other.append(take(source, root))
+        put(source, whole)
+        appear(stage, target)
+
+    monkeypatch.setattr(fresh, "_appear", late)
+    put(source, FIRST + MORE)
+
+    report = take(source, root)
+
+    assert (other[0].created, other[0].new) == (True, report.known)
+    assert (report.created, report.path) == (False, other[0].path)
+    assert report.new > 0
+    assert [path.name for path in root.iterdir()] == [report.path.name]
+    assert kept_source(report.path, source) == source.read_bytes()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sessions are made in place there")
+@pytest.mark.parametrize("step", ["find_maps", "refuse_without_map", "folded", "refuse_rewritten"])
+@pytest.mark.parametrize("nth", [1, 2])
+def test_a_session_that_appears_between_any_two_looks_is_gone_on_with(
+    source: Path, root: Path, monkeypatch: pytest.MonkeyPatch, step: str, nth: int
+) -> None:
+    whole = getattr(importing, step)
+    calls: list[str] = []
+    other: list[Report] = []
+
+    def late(*words: object) -> object:
+        calls.append(step)
+        if len(calls) == nth:
+            other.append(import_source(source, root, now_ms=NOW))
+        return whole(*words)
+
+    monkeypatch.setattr(importing, step, late)
+
+    report = take(source, root)
+
+    assert [path.name for path in root.iterdir()] == [report.path.name]
+    assert report.created is not any(each.created for each in other)
+    assert texts_of(report) == texts_of(take(source, root))
+    assert take(source, root).nothing_new
+
+
+@pytest.mark.parametrize("key", [b"rewrites", b"re\\u0077rites", b" " * 5_000 + b"rewrites"])
+def test_a_session_that_was_rewritten_refuses_its_source(
+    source: Path, root: Path, key: bytes
+) -> None:
     first = take(source, root)
     log = first.path / "logs" / "main.jsonl"
     head, _, rest = log.read_bytes().partition(b"\n")
-    log.write_bytes(head[:-1] + b',"rewrites":[{"t":5}]}\n' + rest)
+    blanks, _, word = key.rpartition(b" ")
+    log.write_bytes(head[:-1] + b"," + blanks + b'"' + word + b'":[{"t":5}]}\n' + rest)
     before = tree_of(root)
 
     with pytest.raises(ConflictError, match="rewritten") as failure:

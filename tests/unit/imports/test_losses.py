@@ -278,7 +278,7 @@ def test_the_list_keeps_what_a_person_put_there_where_the_log_is_gone(
 def test_an_unchanged_source_over_a_whole_session_is_not_read_into(
     source: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from agentmem_cli.operations.imports import standing
+    from agentmem_cli.session import reader
 
     take(source, root)
     folded: list[str] = []
@@ -286,7 +286,7 @@ def test_an_unchanged_source_over_a_whole_session_is_not_read_into(
     def refuse(*_: object, **__: object) -> None:
         folded.append("folded")
 
-    monkeypatch.setattr(standing, "fold_log", refuse)
+    monkeypatch.setattr(reader, "fold_log", refuse)
 
     report = take(source, root)
 

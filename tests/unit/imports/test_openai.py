@@ -128,12 +128,7 @@ def test_a_data_address_becomes_a_blob(tmp_path: Path, root: Path) -> None:
             "role": "system",
             "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}],
         },
-        {"role": "system", "content": None},
-        {"role": "developer"},
         {"role": "user", "content": [{"type": "text", "text": "alone in a list"}]},
-        {"role": "user", "content": []},
-        {"role": "user", "content": None},
-        {"role": "user"},
         {"role": "user", "content": ""},
         {"role": "user", "content": "  \n"},
         {"role": "user", "content": [{"type": "text", "text": "x", "cache_control": {}}]},
@@ -141,7 +136,6 @@ def test_a_data_address_becomes_a_blob(tmp_path: Path, root: Path) -> None:
             "role": "user",
             "content": [{"type": "image_url", "image_url": {"url": "https://x.test/a"}}],
         },
-        {"role": "user", "content": [{"type": "image_url", "image_url": "https://x.test/a"}]},
         {
             "role": "user",
             "content": [
@@ -163,15 +157,13 @@ def test_a_data_address_becomes_a_blob(tmp_path: Path, root: Path) -> None:
                     },
                 },
                 {"type": "file", "file": {"file_data": DATA}},
-                {"type": "file", "file": {}},
-                {"type": "future", "k": 1},
             ],
         },
         {"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]},
         {"role": "assistant", "content": None, "refusal": "No."},
-        {"role": "assistant", "content": "a", "audio": {"id": "audio_1"}, "tool_calls": []},
         {"role": "assistant", "content": [{"type": "text", "text": "a"}]},
-        {"role": "narrator", "content": "Meanwhile,"},
+        {"role": "assistant", "content": "a", "audio": {"id": "audio_1"}},
+        {"role": "assistant", "content": None},
     ],
 )
 def test_a_message_of_any_shape_comes_back_equal(value: Object) -> None:
@@ -195,14 +187,8 @@ def loads_again(value: Object) -> Object:
         call("a", "null"),
         call("a", ""),
         call("a", "\ud83d"),
-        call("a", {"an": "object"}),
-        call("a", None),
-        {"id": "a", "type": "function", "function": {"name": "f"}},
-        {"id": "a", "function": {"name": "f", "arguments": "{}"}},
-        {"type": "function", "function": {"name": "f", "arguments": "{}"}},
         {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}, "index": 0},
         {"id": "a", "type": "custom", "custom": {"name": "patch", "input": "*** Begin"}},
-        {"id": "a", "type": "future", "future": {"k": 1}},
     ],
 )
 def test_a_calls_arguments_come_back_byte_for_byte(made: Object) -> None:
@@ -211,14 +197,131 @@ def test_a_calls_arguments_come_back_byte_for_byte(made: Object) -> None:
     assert dumps(back(loads_again(value))["tool_calls"]) == dumps([made])
 
 
+_URL = "https://x.test/a"
+
+
+@pytest.mark.parametrize(
+    ("value", "taken"),
+    [
+        ({"role": "system", "content": None}, {"role": "system", "content": ""}),
+        ({"role": "developer"}, {"role": "developer", "content": ""}),
+        ({"role": "user"}, {"role": "user", "content": ""}),
+        ({"role": "user", "content": []}, {"role": "user", "content": ""}),
+        ({"role": "user", "content": 7}, {"role": "user", "content": "7"}),
+        ({"role": "assistant", "content": []}, {"role": "assistant", "content": None}),
+        (
+            {"role": "user", "content": [{"type": "image_url", "image_url": _URL}]},
+            {"role": "user", "content": [{"type": "image_url", "image_url": {"url": _URL}}]},
+        ),
+        (
+            {"role": "user", "content": ["x", {"type": "file", "file": {}}, {"type": "future"}]},
+            {"role": "user", "content": [{"type": "text", "text": "x"}]},
+        ),
+        (
+            {"role": "assistant", "content": "a", "tool_calls": [], "name": ""},
+            {"role": "assistant", "content": "a"},
+        ),
+        (
+            {"role": "assistant", "content": "a", "tool_calls": [1]},
+            {"role": "assistant", "content": "a"},
+        ),
+        ({"role": "narrator", "content": "So,"}, {"role": "user", "content": "So,"}),
+    ],
+)
+def test_a_message_that_the_api_refuses_is_put_as_it_takes_it(value: Object, taken: Object) -> None:
+    assert back(value) == taken
+
+
+@pytest.mark.parametrize(
+    ("made", "taken"),
+    [
+        (call("a", {"an": "object"}), call("a", '{"an":"object"}')),
+        (call("a", None), call("a", "{}")),
+        (call("a", "{}", ""), call("a", "{}", "tool")),
+        ({"id": "a", "type": "function"}, call("a", "{}", "tool")),
+        ({"id": "a", "type": "function", "function": 7}, call("a", "{}", "tool")),
+        ({"id": "a", "type": "function", "function": {"name": "f"}}, call("a", "{}", "f")),
+        ({"id": "a", "function": {"name": "f", "arguments": "{}"}}, call("a", "{}", "f")),
+        ({"function": {"name": "f", "arguments": "{}"}}, call("call_0_0", "{}", "f")),
+        ({"id": "a", "type": "future", "future": {"k": 1}}, call("a", '{"k":1}', "future")),
+        (
+            {"id": "a", "type": "custom", "custom": {"name": ""}},
+            {"id": "a", "type": "custom", "custom": {"name": "tool", "input": ""}},
+        ),
+    ],
+)
+def test_a_call_that_the_api_refuses_is_put_as_it_takes_it(made: Object, taken: Object) -> None:
+    value: Object = {"role": "assistant", "content": None, "tool_calls": [made]}
+
+    assert back(loads_again(value))["tool_calls"] == [taken]
+
+
+@pytest.mark.parametrize(
+    ("answer", "taken"),
+    [
+        ({"role": "tool", "tool_call_id": "a", "content": None}, ""),
+        ({"role": "tool", "content": "x"}, "x"),
+        ({"role": "tool", "tool_call_id": "a", "content": {"an": "object"}}, '{"an":"object"}'),
+    ],
+)
+def test_a_result_that_the_api_refuses_is_put_as_it_takes_it(
+    tmp_path: Path, root: Path, answer: Object, taken: str
+) -> None:
+    asked: Object = {"role": "assistant", "content": None, "tool_calls": [call("a", "{}")]}
+
+    found = exported(put(tmp_path / "x.json", dumps([asked, answer])), root)
+
+    assert found == [asked, {"role": "tool", "tool_call_id": "a", "content": taken}]
+
+
+def test_pictures_in_a_result_stand_behind_all_results(tmp_path: Path, root: Path) -> None:
+    picture: Object = {"type": "image_url", "image_url": {"url": _URL}}
+    calls: list[JSON] = [call("a", "{}"), call("b", "{}")]
+    talk: list[JSON] = [
+        {"role": "assistant", "content": None, "tool_calls": calls},
+        {"role": "tool", "tool_call_id": "b", "content": [picture]},
+        {"role": "tool", "tool_call_id": "a", "content": "x"},
+    ]
+
+    found = exported(put(tmp_path / "x.json", dumps(talk)), root)
+
+    assert [each["role"] for each in found] == ["assistant", "tool", "tool", "user"]
+    shown = found[3]["content"]
+    assert isinstance(shown, list)
+    assert shown[1] == picture
+
+
+def test_calls_that_share_an_id_and_one_from_before_ids_are_told_apart(
+    tmp_path: Path, root: Path
+) -> None:
+    calls: list[JSON] = [call("a", "{}", "one"), call("a", "{}", "two"), call("x" * 50, "{}")]
+    talk: list[JSON] = [
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": calls,
+            "function_call": {"name": "old", "arguments": "{}"},
+        },
+        {"role": "tool", "tool_call_id": "a", "content": "first"},
+        {"role": "tool", "tool_call_id": "a", "content": "second"},
+    ]
+
+    found = exported(put(tmp_path / "x.json", dumps(talk)), root)
+
+    told = found[0]["tool_calls"]
+    assert isinstance(told, list)
+    ids = [each["id"] for each in told if isinstance(each, dict)]
+    assert len(set(ids)) == len(ids) == 4
+    assert all(isinstance(each, str) and 0 < len(each) <= 40 for each in ids)
+    assert [each["tool_call_id"] for each in found[1:3]] == ids[:2]
+    assert "function_call" not in found[0]
+
+
 @pytest.mark.parametrize(
     "answer",
     [
         {"role": "tool", "tool_call_id": "a", "content": [{"type": "text", "text": "x"}]},
-        {"role": "tool", "tool_call_id": "a", "content": None},
         {"role": "tool", "tool_call_id": "a", "name": "grep", "content": "x"},
-        {"role": "tool", "content": "x"},
-        {"role": "tool", "tool_call_id": "a", "content": {"an": "object"}},
     ],
 )
 def test_a_result_of_any_shape_comes_back_equal(tmp_path: Path, root: Path, answer: Object) -> None:
@@ -342,9 +445,10 @@ def test_other_tools_records_are_not_taken_for_messages() -> None:
 _TEXT = st.text(max_size=8)
 _ARGUMENTS = st.one_of(_TEXT, st.just('{"a": [1.0]}'), st.just('{"a":1}'), st.just("{"))
 _CONTENT: st.SearchStrategy[JSON] = st.one_of(
-    st.none(),
     _TEXT,
-    st.lists(st.fixed_dictionaries({"type": st.just("text"), "text": _TEXT}), max_size=3),
+    st.lists(
+        st.fixed_dictionaries({"type": st.just("text"), "text": _TEXT}), min_size=1, max_size=3
+    ),
 )
 
 
@@ -356,7 +460,7 @@ def talks(draw: st.DrawFn) -> list[JSON]:
         talk.append({"role": draw(st.sampled_from(["user", "system"])), "content": draw(_CONTENT)})
         ids = [f"c{number}-{each}" for each in range(draw(st.integers(0, 3)))]
         calls: list[JSON] = [call(id_, draw(_ARGUMENTS)) for id_ in ids]
-        reply: Object = {"role": "assistant", "content": draw(_CONTENT)}
+        reply: Object = {"role": "assistant", "content": draw(st.none() | _CONTENT)}
         talk.append({**reply, "tool_calls": calls} if calls else reply)
         talk.extend(
             {"role": "tool", "tool_call_id": id_, "content": draw(_CONTENT)}

@@ -300,7 +300,7 @@ def test_a_title_from_beside_the_source_that_a_log_has_lost_is_saved_again(
 
     report = import_transcript(named, root, Options(NOW))
 
-    assert (report.new, report.restored) == (1, lost - 1)
+    assert (report.titled, report.new, report.restored) == (True, 0, lost - 1)
     assert fold_log(store_of(report), "main").saved[TITLE] == "A title from beside"
     assert texts_of(report) == ["one", "two"]
     assert import_transcript(named, root, Options(NOW)).nothing_new

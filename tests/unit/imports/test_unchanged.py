@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agentmem_cli.operations.imports.importing import import_source
+from agentmem_cli.operations.imports.sniff import choose
+from agentmem_cli.operations.imports.unchanged import PIECE_BYTES, unchanged
+from agentmem_cli.storage.directory import DirStore
 from tests.unit.imports.building import NOW, header, lines, put, reply, store_of, take, user
 
 if TYPE_CHECKING:
@@ -93,6 +96,61 @@ def test_a_damaged_copy_is_not_what_a_source_is_known_by(source: Path, root: Pat
     again = take(source, root)
 
     assert (again.nothing_new, again.messages) == (True, 2)
+
+
+def _long(tmp_path: Path, over: int) -> Path:
+    """Write a source of two pieces and *over* bytes."""
+    head = lines(header(id="a"), user(1, "one"), reply(2, "two"))
+    rest = 2 * PIECE_BYTES + over - len(head) - len(lines(user(3, "")))
+    return put(tmp_path / "a.jsonl", head + lines(user(3, "x" * rest)))
+
+
+def _seems_unchanged(source: Path, session: Path) -> bool:
+    adapter, head = choose(source)
+    transcript = adapter.open(source, head)
+    return unchanged(transcript, DirStore.open(session), keep_source=True)[0] is not None
+
+
+@pytest.mark.parametrize("over", [-1, 0, 1])
+def test_a_touched_source_of_several_pieces_is_found_the_same(
+    tmp_path: Path, root: Path, over: int
+) -> None:
+    source = _long(tmp_path, over)
+    report = take(source, root)
+    source.touch()
+
+    assert source.stat().st_size == 2 * PIECE_BYTES + over
+    assert _seems_unchanged(source, report.path)
+
+
+@pytest.mark.parametrize("over", [-1, 0, 1])
+@pytest.mark.parametrize("place", [0, PIECE_BYTES - 1, PIECE_BYTES, -2])
+def test_a_source_that_differs_in_one_byte_is_not_the_same(
+    tmp_path: Path, root: Path, over: int, place: int
+) -> None:
+    source = _long(tmp_path, over)
+    report = take(source, root)
+    kept = report.path / "files" / "plugins" / "import" / "a.jsonl"
+    data = bytearray(kept.read_bytes())
+    data[place] ^= 1
+    kept.write_bytes(data)
+    source.touch()
+
+    assert not _seems_unchanged(source, report.path)
+
+
+@pytest.mark.parametrize("change", [-1, 1])
+@pytest.mark.parametrize("over", [-1, 0, 1])
+def test_a_copy_of_another_length_is_not_the_same(
+    tmp_path: Path, root: Path, over: int, change: int
+) -> None:
+    source = _long(tmp_path, over)
+    report = take(source, root)
+    kept = report.path / "files" / "plugins" / "import" / "a.jsonl"
+    kept.write_bytes((kept.read_bytes() + b" ")[: source.stat().st_size + change])
+    source.touch()
+
+    assert not _seems_unchanged(source, report.path)
 
 
 def test_a_map_of_an_older_version_lets_the_source_be_read(source: Path, root: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import subprocess
 import sys
 import threading
@@ -14,7 +15,9 @@ from unittest.mock import patch
 import pytest
 
 from agentmem_cli.errors import Busy, Io, LogChanged
+from agentmem_cli.storage import locks
 from agentmem_cli.storage.directory import DirStore
+from agentmem_cli.storage.files import make_folders
 from agentmem_cli.storage.locks import lock_of
 from agentmem_cli.storage.memory import MemoryStore
 from agentmem_cli.storage.store import batch_of
@@ -361,6 +364,50 @@ def test_the_lock_of_a_session_that_was_moved_away_meanwhile_holds_nothing(tmp_p
     assert [type(error) for error in errors] == [LogChanged]
     assert DirStore.open(tmp_path / "moved").read_log("a") == b"old\n"
     assert not (tmp_path / "s").exists()
+
+
+@posix
+def test_a_folder_that_goes_just_before_its_lock_is_taken_comes_back_for_its_owner_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = locks.SessionLock._take_file
+    old = os.umask(0o022)
+
+    def late(lock: locks.SessionLock, left_s: float, wait_s: float) -> None:
+        (tmp_path / "s").rmdir()
+        real(lock, left_s, wait_s)
+
+    monkeypatch.setattr(locks.SessionLock, "_take_file", late)
+    try:
+        DirStore.open(tmp_path / "s").append_log("a", 0, b"x\n")
+    finally:
+        os.umask(old)
+
+    assert stat.S_IMODE((tmp_path / "s").stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_folders_that_others_make_and_remove_meanwhile_are_no_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool
+) -> None:
+    real = os.mkdir
+    path = tmp_path / "a" / "b"
+    errors: list[type[OSError]] = [FileNotFoundError if there else FileExistsError]
+
+    def late(wanted: str, mode: int = 0o777) -> None:
+        if str(wanted) == str(path) and errors:
+            error = errors.pop()
+            if there:
+                path.mkdir(parents=True)
+            raise error
+        real(wanted, mode)
+
+    monkeypatch.setattr("agentmem_cli.storage.files.os.mkdir", late)
+
+    made = make_folders(str(path))
+
+    assert made is not there
+    assert path.is_dir()
 
 
 def test_of_racing_processes_every_append_lands_whole_and_once(tmp_path: Path) -> None:
