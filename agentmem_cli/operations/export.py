@@ -165,7 +165,9 @@ def _original(old: OldMap) -> Original:
 
 def _beside(each: Beside) -> Original:
     key = bytes.fromhex(each.key)
-    return Original(each.name, each.stored, MAIN, each.size, each.size, key, each.digest)
+    return Original(
+        each.name, each.stored, MAIN, each.size, each.size, key, each.digest, each.rewritten
+    )
 
 
 def check_kept(store: DirStore, original: Original) -> None:

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from agentmem_cli.operations.imports.maps import FOLDER, MAP_END
+from agentmem_cli.operations.imports.besidemending import is_mended
 from agentmem_cli.operations.probing import Probes
 from agentmem_cli.session.codec import loads_object
 from agentmem_cli.session.forms import NAMING, is_form, is_meta_form
@@ -141,7 +141,7 @@ class Remap(Rewrite):
         """Leave files, but for the meta, unless everything changes; maps of imports always."""
         if name == META:
             return "whole"
-        if not self._everywhere or (name.startswith(FOLDER) and name.endswith(MAP_END)):
+        if not self._everywhere or is_mended(name):
             return "skip"
         return super().reading(name, head)
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from agentmem_cli.errors import ConflictError, NotFoundError, UsageError
 from agentmem_cli.operations.catalog import Found, names
-from agentmem_cli.operations.imports.maps import FOLDER, MAP_END
+from agentmem_cli.operations.imports.beside import NOTES, encoded, noted
+from agentmem_cli.operations.imports.maps import BESIDE_END, FOLDER, MAP_END
 from agentmem_cli.operations.imports.naming import safe_name
 from agentmem_cli.session.codec import dumps, loads_object
 from agentmem_cli.session.meta import META
@@ -123,6 +124,8 @@ def rename_file(store: DirStore, old: str, new: str) -> list[tuple[str, str]]:
         pairs = [(old, new)]
         if old.startswith(FOLDER) and old + MAP_END in files:
             pairs.append((old + MAP_END, new + MAP_END))
+        elif old.startswith(FOLDER):
+            _note_beside(batch, old, new)
         # Why whatever the case: some disks take such names for one.
         taken = {name.casefold() for name in files} - {name.casefold() for name, _ in pairs}
         for source, target in pairs:
@@ -141,8 +144,17 @@ def _check_names(old: str, new: str) -> None:
             raise UsageError(f"no file of a plugin can be called so: {error}") from None
     if old.startswith(FOLDER) != new.startswith(FOLDER):
         raise UsageError("a kept source stays in plugins/import/, and no other file goes there")
-    if old.startswith(FOLDER) and (old.endswith(MAP_END) or new.endswith(MAP_END)):
+    ends = (MAP_END, BESIDE_END)
+    if old.startswith(FOLDER) and (old.endswith(ends) or new.endswith(ends)):
         raise UsageError("a map goes with its source", hint="Rename the source.")
+
+
+def _note_beside(batch: Batch, old: str, new: str) -> None:
+    """Say where a file that stood beside the source is kept now."""
+    there = noted(batch)
+    kept = [each._replace(stored=new) if each.stored == old else each for each in there]
+    if kept != there:
+        batch.write_file(NOTES, encoded(kept))
 
 
 def _copy(store: DirStore, batch: Batch, source: str, target: str, named: str | None) -> None:

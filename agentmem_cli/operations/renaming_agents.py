@@ -160,7 +160,7 @@ class _Finish:
             self._meta(staged)
         elif name.startswith(f"{RECOVERED}{self._old}-"):
             target = f"{RECOVERED}{self._new}{name[len(RECOVERED) + len(self._old) :]}"
-            move_file(staged, name, target)
+            staged.move_file(name, target)
             self.files.add(target)
         elif name.startswith(FOLDER) and name.endswith(MAP_END):
             self._map(staged, name)
@@ -229,13 +229,3 @@ def note_rewrite(header: Object, staged: Staged) -> None:
     header["lineage"] = fresh_lineage()
     if not (earlier and earlier[-1] == item):
         header["rewrites"] = [*earlier, item]
-
-
-def move_file(staged: Staged, name: str, target: str) -> None:
-    """Stage a file under another name."""
-    with staged.open_file(name) as opened:
-        sink = staged.batch.open_file(target)
-        for data in copied(opened, 0, opened.size):
-            sink.write(data)
-    staged.changed.add(target)
-    staged.remove_file(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from agentmem_cli.operations.imports.mapmending import is_map, mend_maps
+from agentmem_cli.operations.imports.besidemending import is_mended, mend_imports
 from agentmem_cli.session.rewriter import rewrite
 from agentmem_cli.storage.seen import IDLE_MS
 
@@ -61,7 +61,7 @@ def rewrite_session(  # noqa: PLR0913 - one a wish, all of them named
     """
 
     def finished(staged: Staged) -> None:
-        mend_maps(staged)
+        mend_imports(staged)
         if finish is not None:
             finish(staged)
 
@@ -71,7 +71,7 @@ def rewrite_session(  # noqa: PLR0913 - one a wish, all of them named
         with_,
         damaged=damaged,
         expect=expect,
-        skip=is_map,
+        skip=is_mended,
         finish=finished,
         check=check,
         if_idle_ms=if_idle_ms,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agentmem_cli.session.refiling import copied
+
 if TYPE_CHECKING:
     from agentmem_cli.session.author import Author
     from agentmem_cli.session.rewriting import Rewrite
@@ -64,6 +66,15 @@ class Staged:
         """Put *data* at *name*."""
         self.batch.write_file(name, data)
         self.changed.add(name)
+
+    def move_file(self, name: str, target: str) -> None:
+        """Have what stands at *name* stand at *target*."""
+        with self.open_file(name) as opened:
+            sink = self.batch.open_file(target)
+            for data in copied(opened, 0, opened.size):
+                sink.write(data)
+        self.changed.add(target)
+        self.remove_file(name)
 
     def remove_file(self, name: str) -> None:
         """Remove *name*."""

@@ -8,7 +8,8 @@ the sources, and one file, `NOTES`, says what is where, one a line::
     {"name":"<id>/tool-results/x.txt","stored":"blobs/….txt","size":7,"key":"","digest":"",
      "seen":[…]}
 
-What is a blob is told by its name, so it has no digest of its own.
+What is a blob is told by its name, so it has no digest of its own. Where a
+rewrite changed the file, or what is said of it here, ``rewritten`` says when.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from agentmem_cli.session.codec import dumps, loads_object
 from agentmem_cli.session.images import BLOB_FOLDER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from agentmem_cli.operations.imports.adapter import Tally, Transcript
     from agentmem_cli.session.codec import Object
@@ -51,6 +52,8 @@ class Beside(NamedTuple):
     """Its keyed digest, hex; empty of a blob."""
     seen: tuple[int, ...]
     """Its times in nanoseconds and its identity, when it was read."""
+    rewritten: int | None = None
+    """When it, or what is said of it here, was rewritten in place, in ms; None: neither was."""
 
     def is_same(self, data: bytes) -> bool:
         """Whether *data* are its bytes."""
@@ -88,9 +91,11 @@ def _noted(value: Object) -> Beside:
         raise TypeError
     name, stored, key, digest = (each for each in texts if isinstance(each, str))
     bytes.fromhex(key)
-    return Beside(
-        name, stored, size, key, digest, tuple(each for each in seen if isinstance(each, int))
-    )
+    rewritten = value.get("rewritten")
+    if not (rewritten is None or isinstance(rewritten, int)):
+        raise TypeError
+    times = tuple(each for each in seen if isinstance(each, int))
+    return Beside(name, stored, size, key, digest, times, rewritten)
 
 
 def keep_beside(transcript: Transcript, batch: Batch, tally: Tally) -> None:
@@ -123,8 +128,7 @@ def keep_beside(transcript: Transcript, batch: Batch, tally: Tally) -> None:
         else:
             kept[name] = _keep(name, data, seen, files, batch)
     if kept != old:
-        lines = (dumps(_told(each)) + b"\n" for _, each in sorted(kept.items()))
-        batch.write_file(NOTES, b"".join(lines))
+        batch.write_file(NOTES, encoded(kept.values()))
 
 
 def _keep(name: str, data: bytes, seen: tuple[int, ...], files: set[str], batch: Batch) -> Beside:
@@ -158,8 +162,28 @@ def check_beside(store: Files) -> Iterator[tuple[str, str]]:
             yield each.stored, f"not the bytes of {place}"
 
 
+def encoded(kept: Iterable[Beside]) -> bytes:
+    """Return the bytes of `NOTES` that say what is kept."""
+    return b"".join(dumps(_told(each)) + b"\n" for each in sorted(kept))
+
+
 def _told(each: Beside) -> Object:
-    return {**each._asdict(), "seen": [*each.seen]}
+    told: Object = {**each._asdict(), "seen": [*each.seen]}
+    if each.rewritten is None:
+        del told["rewritten"]
+    return told
+
+
+def rewritten_beside(store: Files) -> str | None:
+    """Return a file of `NOTES` that was rewritten in place, as it is kept; None: there is none."""
+    try:
+        data = store.read_file(NOTES)
+    except FileNotFoundError:
+        return None
+    # Why by text: a quote inside a string is escaped, so this stands between fields only.
+    if b',"rewritten":' not in data:
+        return None
+    return next((each.stored for each in noted(store) if each.rewritten is not None), None)
 
 
 def is_all_kept(transcript: Transcript, store: Files) -> bool:

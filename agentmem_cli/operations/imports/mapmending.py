@@ -53,19 +53,20 @@ def mend_maps(staged: Staged) -> None:
                 old = OldMap(name.removesuffix(MAP_END), data)
             except DamageError:
                 # Why: nothing can be said of what it means; what it says goes as of any file.
-                new = b"\n".join(_as_text(staged, name, data.split(b"\n")))
+                new = b"\n".join(as_text(staged, name, data.split(b"\n")))
             else:
                 new = _Mending(staged, name, old).run()
             if new != data:
                 staged.write_file(name, new)
 
 
-def _as_text(staged: Staged, name: str, lines: list[bytes]) -> Iterator[bytes]:
+def as_text(staged: Staged, name: str, lines: list[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a file that is none of ours as the rewrite would have them."""
     for number, line in enumerate(lines, 1):
-        yield _asked(staged, name, number, line)
+        yield asked(staged, name, number, line)
 
 
-def _asked(staged: Staged, name: str, number: int, line: bytes) -> bytes:
+def asked(staged: Staged, name: str, number: int, line: bytes) -> bytes:
     """Return a line as the rewrite would have it, whatever that does to the map."""
     found = staged.with_.hits(line)
     if not line.strip() or (found is not None and not found):
@@ -107,11 +108,14 @@ class _Mending:
         return header.encode() + body
 
     def _told(self, header: MapHeader) -> MapHeader:
-        """Return the header with the source's name as it may be told."""
-        line = header.encode()[:-1]
-        new = _asked(self._staged, self._name, 1, line)
-        source = _string(new, "source")
-        return header if source is None else header._replace(source=source)
+        """Return the header with what may be told of the source's name and place."""
+        new = asked(self._staged, self._name, 1, header.encode()[:-1])
+        source, agent, path = (string_of(new, key) for key in ("source", "agent", "path"))
+        named = header
+        if source is not None and agent is not None and path is not None:
+            named = header._replace(source=source, agent=agent, path=path)
+        # Why: an import that went on would write down what it is called and where it stands.
+        return named if named == header else named._replace(rewritten=self._staged.now_ms)
 
     def _resourced(self, header: MapHeader) -> MapHeader:
         """Return the header with what is to be said of the source now, under a fresh key."""
@@ -141,20 +145,22 @@ class _Mending:
         return new
 
     def _mended(self, number: int, line: bytes) -> bytes:
-        asked = _asked(self._staged, self._name, number, line)
+        told = asked(self._staged, self._name, number, line)
         try:
             value = loads_object(line)
         except ValueError:
-            return asked
+            return told
         log = value.get("log", MAIN)
         changed = self._staged.records.get(log if isinstance(log, str) else MAIN, ())
         if value.get("n") in changed:
             value["fp"] = NO_PRINT
-        elif asked == line and not _holds(value, self._staged):
+        elif told == line and not _holds(value, self._staged):
             return line
-        raw = _string(asked, "raw")
+        raw = string_of(told, "raw")
         if raw is not None:
             value["raw"] = raw
+        if isinstance(value.get("awaited"), list):
+            value["awaited"] = loads_object(told).get("awaited", [])
         if isinstance(key := value.get("key"), str):
             value["key"] = self._staged.with_.key(File(self._name), key)
         if isinstance(blobs := value.get("blobs"), list):
@@ -177,7 +183,8 @@ def _blobs(names: list[JSON], staged: Staged) -> Iterator[JSON]:
             yield f"{staged.digests.get(digest, digest)}{dot}{extension}"
 
 
-def _string(line: bytes, key: str) -> str | None:
+def string_of(line: bytes, key: str) -> str | None:
+    """Return the text of a member of a JSON line; None: it has none."""
     try:
         found = loads_object(line).get(key)
     except ValueError:
@@ -195,6 +202,3 @@ def _printless(line: bytes) -> bytes:
     if "fp" in value:
         value["fp"] = NO_PRINT
     return dumps(value)
-
-
-__all__ = ["is_map", "mend_maps"]

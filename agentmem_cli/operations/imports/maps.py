@@ -94,7 +94,8 @@ class MapHeader(NamedTuple):
     path: str = ""
     """Where the source stood, links resolved; empty: as for ``seen``."""
     rewritten: int | None = None
-    """When the source, as it is kept, was rewritten in place, in ms; None: it was not."""
+    """When the source, as it is kept, or what is said of it here, was rewritten in place, in ms;
+    None: neither was."""
 
     def encode(self) -> bytes:
         """Return the map's first line."""

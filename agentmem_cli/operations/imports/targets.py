@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from agentmem_cli.errors import AgentMemError, ConflictError
 from agentmem_cli.operations.imports.adapter import MAIN
+from agentmem_cli.operations.imports.beside import rewritten_beside
 from agentmem_cli.operations.imports.maps import source_name
 from agentmem_cli.operations.imports.unchanged import headers_of
 from agentmem_cli.storage.store import open_log_of
@@ -81,7 +82,8 @@ def rewritten_part(store: DirStore) -> str | None:
     for name, source in headers_of(store).items():
         if source.rewritten is not None:
             return f"the kept source files/{name}"
-    return None
+    beside = rewritten_beside(store)
+    return None if beside is None else f"what stood beside the source, files/{beside}"
 
 
 def refuse_rewritten(store: DirStore, path: Path) -> None:

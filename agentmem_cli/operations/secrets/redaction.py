@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from agentmem_cli.errors import AgentMemError, Stale
-from agentmem_cli.operations.imports.mapmending import is_map, mend_maps
+from agentmem_cli.operations.imports.besidemending import is_mended, mend_imports
 from agentmem_cli.operations.imports.packed import Unpacked, is_packed, packed
 from agentmem_cli.operations.secrets.proof import prove
 from agentmem_cli.operations.secrets.receipt import session_receipt
@@ -203,12 +203,14 @@ def _masked(
     masker = masker_of(store, looked, looking)
     left: list[Finding] = []
     told: list[Object] = []
+    gone = {f"files/blobs/{name}" for name in wishes.drop_blobs}
 
     def check(staged: Staged) -> None:
         found = prove(staged, masker, looked, wishes.name, advance)
         if any(row.fate == "mask" for row in found):
             raise Unproven([row for row in found if row.fate == "mask"])
         left.extend(found)
+        gone.update(map(file_name, staged.removed))
         told.append(session_receipt(staged, looked.findings, masker, looking))
 
     rewritten = rewrite(
@@ -217,8 +219,8 @@ def _masked(
         Masking(masker),
         damaged=wishes.damaged,
         expect=looked.seen,
-        skip=is_map,
-        finish=mend_maps,
+        skip=is_mended,
+        finish=mend_imports,
         check=check,
         if_idle_ms=wishes.if_idle_ms,
         now_ms=wishes.now_ms,
@@ -226,7 +228,6 @@ def _masked(
         progress=advance,
         wait_s=wishes.wait_s,
     )
-    gone = {f"files/blobs/{name}" for name in wishes.drop_blobs}
     stays = _once([row for row in looked.findings.left() if row.place.name not in gone] + left)
     receipt = told[0]
     receipt["left"] = [_place_of(row, masker) for row in stays]
