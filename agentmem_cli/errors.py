@@ -9,7 +9,8 @@ AgentMemError            exit 2   any trouble not listed below
 │   └── AmbiguousError   exit 3   more than one fits; the candidates are listed
 ├── ConflictError        exit 4   someone else holds it or changed it
 │   ├── Busy             exit 4   the lock was not free in time
-│   └── Stale            exit 4   it changed since it was looked at
+│   ├── Stale            exit 4   it changed since it was looked at
+│   └── Appeared         exit 4   a session that was being made is there already
 ├── DamageError          exit 5   bytes on disk disagree with what they claim
 ├── LimitError           exit 6   a bound in ``limits`` was passed
 ├── CoreMemoryError      exit 2   core memory: a change that cannot be made
@@ -59,8 +60,7 @@ class AgentMemError(Exception):
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         """Keep *message* (what and where) and *hint* (what to do next)."""
         super().__init__(message)
-        if hint is not None:
-            self.hint = hint
+        self.hint = self.hint if hint is None else hint
 
 
 class UsageError(AgentMemError):
@@ -161,14 +161,6 @@ class Appeared(ConflictError):
     """A session that was being made stands there already; nothing was changed."""
 
     hint = "Another program has begun it meanwhile; run the command again."
-
-    def __init__(self, path: str) -> None:
-        """Name the session's folder, *path*."""
-        super().__init__(f"{path}: a session stands here already")
-        self.path = path
-
-    def __reduce__(self) -> Reduced:
-        return (type(self), (self.path,))
 
 
 class DamageError(AgentMemError):
@@ -314,9 +306,8 @@ class BadConfig(CoreMemoryError):
 
     def __init__(self, found: object, min_bytes: int, max_bytes: int) -> None:
         """Keep what was *found*, and the bounds, inclusive."""
-        super().__init__(
-            f"a core memory holds {min_bytes} to {max_bytes} bytes at most, not {found!r}"
-        )
+        bounds = f"{min_bytes} to {max_bytes} bytes at most"
+        super().__init__(f"a core memory holds {bounds}, not {found!r}")
         self.found = found
         self.min_bytes = min_bytes
         self.max_bytes = max_bytes
@@ -361,10 +352,8 @@ class BlockTooLarge(CoreMemoryError):
 
     def __init__(self, size_bytes: int, max_bytes: int) -> None:
         """Keep the content's *size_bytes* and what one may have."""
-        super().__init__(
-            f"the content is {size_bytes} bytes, {size_bytes - max_bytes} more than the "
-            f"{max_bytes} that a block holds"
-        )
+        over = f"{size_bytes - max_bytes} more than the {max_bytes} that a block holds"
+        super().__init__(f"the content is {size_bytes} bytes, {over}")
         self.size_bytes = size_bytes
         self.max_bytes = max_bytes
 
@@ -398,17 +387,14 @@ class Full(CoreMemoryError):
         self, current_bytes: int, max_bytes: int, requested_bytes: int, over_bytes: int
     ) -> None:
         """Keep what is used and allowed, the new content's bytes, and how many are too many."""
-        super().__init__(
-            f"{current_bytes} of {max_bytes} bytes are used; with {requested_bytes} for this "
-            f"block it would be {over_bytes} too many"
-        )
+        used = f"{current_bytes} of {max_bytes} bytes are used"
+        over = f"with {requested_bytes} for this block it would be {over_bytes} too many"
+        super().__init__(f"{used}; {over}")
         self.current_bytes = current_bytes
         self.max_bytes = max_bytes
         self.requested_bytes = requested_bytes
         self.over_bytes = over_bytes
 
     def __reduce__(self) -> Reduced:
-        return (
-            type(self),
-            (self.current_bytes, self.max_bytes, self.requested_bytes, self.over_bytes),
-        )
+        kept = (self.current_bytes, self.max_bytes, self.requested_bytes, self.over_bytes)
+        return (type(self), kept)

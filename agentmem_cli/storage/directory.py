@@ -24,7 +24,7 @@ from agentmem_cli.storage.layout import (
 )
 from agentmem_cli.storage.logfile import OpenLog
 from agentmem_cli.storage.names import check_log_name, check_name
-from agentmem_cli.storage.streams import chunks, token
+from agentmem_cli.storage.streams import token
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -288,8 +288,7 @@ class DirStore:
         check_name(name)
         folders, last = split(file_path(name))
         with self.lock(), Folder.at(self._root) as root, root.walk(folders) as folder:
-            digest = _sha256(folder, last)
-            new = f"{RECOVERED}{last}-{digest}.part"
+            new = f"{RECOVERED}{last}-{listing.sha256(folder, last)}.part"
             above, kept = split(file_path(new))
             with root.reach(above) as target:
                 folder.move(last, target, kept)
@@ -307,7 +306,7 @@ class DirStore:
         check_name(name)
         folders, last = split(file_path(name))
         with Folder.at(self._root) as root, root.walk(folders) as folder:
-            return _sha256(folder, last)
+            return listing.sha256(folder, last)
 
     def files(self) -> list[str]:
         """Return the names of all files, sorted."""
@@ -386,16 +385,6 @@ class DirStore:
                 return
         rename_folder(place, trash)  # Windows does not move a folder with an open file in it
         remove_tree(trash)
-
-
-def _sha256(folder: Folder, name: str) -> str:
-    import hashlib
-
-    digest = hashlib.sha256()
-    with folder.opened(name) as descriptor:
-        for chunk in chunks(descriptor, 0, os.fstat(descriptor).st_size):
-            digest.update(chunk)
-    return digest.hexdigest()
 
 
 @contextmanager

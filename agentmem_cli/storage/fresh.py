@@ -184,7 +184,8 @@ def _appear(stage: str, target: str) -> None:
         rename_folder(stage, target)
     except OSError as error:
         if error.errno in _THERE:
-            raise Appeared(target) from error
+            msg = f"{target}: a session stands here already"
+            raise Appeared(msg) from error
         raise
 
 

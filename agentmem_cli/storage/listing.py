@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from typing import TYPE_CHECKING
 
@@ -15,9 +16,9 @@ from agentmem_cli.storage.layout import (
     is_staged,
 )
 from agentmem_cli.storage.names import is_log_name, is_name
+from agentmem_cli.storage.streams import chunks
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterator
 
     from agentmem_cli.storage.folder import Place
@@ -128,3 +129,14 @@ def walk(folder: Place, *, leftovers_too: bool = False) -> Iterator[tuple[str, o
                 yield path, entry
                 if entry.is_dir(follow_symlinks=False) and not entry.name.endswith(TRASH):
                     waiting.append(f"{path}/")
+
+
+def sha256(folder: Place, name: str) -> str:
+    """Return the SHA-256 of the file *name* in *folder*, read in pieces, as hex digits."""
+    import hashlib
+
+    digest = hashlib.sha256()
+    with folder.opened(name) as descriptor:
+        for chunk in chunks(descriptor, 0, os.fstat(descriptor).st_size):
+            digest.update(chunk)
+    return digest.hexdigest()

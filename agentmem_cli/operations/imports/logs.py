@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from agentmem_cli.operations.imports.adapter import MAIN
-from agentmem_cli.operations.imports.maps import Placed
+from agentmem_cli.operations.imports.maplines import Placed
 from agentmem_cli.operations.imports.naming import safe_name
 from agentmem_cli.session.aside import Aside
 from agentmem_cli.session.author import Author

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import DamageError
 from agentmem_cli.operations.imports.adapter import MAIN
-from agentmem_cli.operations.imports.maps import is_print
+from agentmem_cli.operations.imports.maplines import is_print
 from agentmem_cli.operations.listing import noted_sizes
 from agentmem_cli.session.images import BLOB_FOLDER
 

@@ -15,13 +15,12 @@ from agentmem_cli.errors import ConflictError
 from agentmem_cli.limits import CHUNK_BYTES
 from agentmem_cli.operations.imports.adapter import Kept, Noted, Said, Tally
 from agentmem_cli.operations.imports.foreign import ForeignFile, new_digest, read_lines
+from agentmem_cli.operations.imports.maplines import is_print, map_line
 from agentmem_cli.operations.imports.maps import (
     MAP_END,
     MapHeader,
     OldMap,
     body_digest,
-    is_print,
-    map_line,
     new_key,
     source_name,
 )
@@ -32,7 +31,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agentmem_cli.operations.imports.adapter import Item, Stream
-    from agentmem_cli.operations.imports.maps import Known, Placed
+    from agentmem_cli.operations.imports.maplines import Placed
+    from agentmem_cli.operations.imports.maps import Known
     from agentmem_cli.storage.store import Batch, Sink, Store
 
 TIMELESS_MAX: Final = 4_096

@@ -16,7 +16,7 @@ from agentmem_cli.operations.imports.losses import (
     check_lost,
     check_others,
 )
-from agentmem_cli.operations.imports.maps import Placed, fingerprint
+from agentmem_cli.operations.imports.maplines import Placed, fingerprint
 from agentmem_cli.operations.imports.nowhere import Behind
 from agentmem_cli.operations.imports.picked import Facts
 from agentmem_cli.operations.imports.report import Counts

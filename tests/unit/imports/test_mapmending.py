@@ -6,7 +6,8 @@ import pytest
 
 from agentmem_cli.errors import ConflictError
 from agentmem_cli.operations.export import check_kept, kept_bytes, originals
-from agentmem_cli.operations.imports.maps import MAP_END, NO_PRINT, OldMap, is_print
+from agentmem_cli.operations.imports.maplines import is_print
+from agentmem_cli.operations.imports.maps import MAP_END, NO_PRINT, OldMap
 from agentmem_cli.operations.imports.sources import find_maps
 from agentmem_cli.operations.rewriting import rewrite_session
 from agentmem_cli.operations.verify import PROBLEM, verify
