@@ -12,7 +12,7 @@ import pytest
 
 from agentmem_cli.errors import Appeared, Io
 from agentmem_cli.operations.catalog import names
-from agentmem_cli.storage import fresh
+from agentmem_cli.storage import fresh, redo
 from agentmem_cli.storage.directory import DirStore
 from agentmem_cli.storage.layout import LOCK, STAGES, is_leftover
 from tests.unit.storage.faults import Faults, calls_of, die_at, interrupt, refuse
@@ -81,6 +81,38 @@ def test_nothing_is_there_before_the_block_ends_and_all_of_it_after(tmp_path: Pa
     assert tree(target) == WHOLE
     assert entries(tmp_path) == ["s"]
     assert entries(target) == [LOCK, "files", "logs"]
+
+
+def test_nothing_is_hashed_for_a_session_that_appears_whole(tmp_path: Path) -> None:
+    counted = [
+        patch.object(redo, name, side_effect=getattr(redo, name))
+        for name in ("digest_of", "tail_digest_of", "empty_digest")
+    ]
+    with counted[0] as whole, counted[1] as tail, counted[2] as empty:
+        make(tmp_path / "s")
+        fresh_calls = [each.call_count for each in (whole, tail, empty)]
+        with DirStore.open(tmp_path / "s").batch() as batch:
+            batch.append_log("main", 14, b"more\n")
+            batch.write_file("meta.json", b"{1}")
+            batch.remove_file("blobs/a.png")
+
+    assert fresh_calls == [0, 0, 0]
+    # Old and new bytes of the meta, old ones of the blob, new ones of what is appended.
+    assert [each.call_count for each in (whole, tail, empty)] == [4, 1, 1]
+
+
+def test_what_is_staged_for_it_is_read_back(tmp_path: Path) -> None:
+    with DirStore.open(tmp_path / "s").beginning() as batch:
+        fill(batch)
+        batch.write_file("gone", b"gone")
+        batch.remove_file("gone")
+        with batch.open_staged_log("main") as log, batch.open_staged_file("blobs/a.png") as blob:
+            staged = log.read_at(0, log.size), blob.read_at(0, blob.size)
+        with pytest.raises(FileNotFoundError):
+            batch.open_staged_file("gone")
+
+    assert staged == (WHOLE["logs/main.jsonl"], BLOB)
+    assert tree(tmp_path / "s") == WHOLE
 
 
 def test_the_root_is_made_where_it_is_missing(tmp_path: Path) -> None:
