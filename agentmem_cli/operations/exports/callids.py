@@ -37,7 +37,7 @@ def ids_of(calls: Sequence[Object], number: int) -> dict[int, str]:
         calls: The parts of type ``toolcall``; two of them may be equal.
         number: The reply's place, which ids that are made up have in them.
     """
-    own = {id(part): call_id(part.get("id")) or "" for part in calls}
+    own = {id(part): _told(part) for part in calls}
     taken: set[str] = set()
     # Why first: what is made up must not take an id that a later call has.
     reserved = {told for told in own.values() if told and len(told) <= ID_CHARS_MAX}
@@ -49,6 +49,11 @@ def ids_of(calls: Sequence[Object], number: int) -> dict[int, str]:
         taken.add(told)
         given[id(part)] = told
     return given
+
+
+def _told(call: Object) -> str:
+    """Return a call's id; empty: it has none, or one that an import has made up."""
+    return "" if "id_as" in call else call_id(call.get("id")) or ""
 
 
 def _made(told: str, otherwise: str, taken: set[str]) -> str:

@@ -27,7 +27,8 @@ _PLAIN: Final = frozenset({"type", "text"})
 _MARKS: Final = frozenset({"role", "content", "source_role", "source_content", "source_refusal"})
 _RESULT_MARKS: Final = _MARKS | {"name_told", "name_as", "call_as", "tool_call_id"}
 _CALL_MARKS: Final = frozenset(
-    {"type", "id", "function", "call_type", "id_as", "type_as", "arguments_as", "arguments_text"}
+    {"type", "id", "function", "call_type", "id_as", "name_as", "type_as"}
+    | {"arguments_as", "arguments_text"}
 )
 
 
@@ -191,7 +192,7 @@ def _last_refusal(said: list[JSON]) -> JSON:
 def _call(part: Object) -> Object:
     call: Object = {}
     if part.get("id_as") != "absent":
-        call["id"] = part.get("id")
+        call["id"] = "" if part.get("id_as") == "empty" else part.get("id")
     kind = part.get("call_type", "function")
     kind = "function" if kind == "function_call" else kind
     if part.get("type_as") != "absent":
@@ -204,8 +205,10 @@ def _call(part: Object) -> Object:
 
 
 def _told(part: Object) -> Object:
+    """Return what is called, without the name that stands for one that the source has not."""
     function = part.get("function")
-    return function if isinstance(function, dict) else {}
+    told = function if isinstance(function, dict) else {}
+    return {**told, "name": ""} if "name_as" in part else told
 
 
 def _custom(part: Object) -> Object:
@@ -247,7 +250,8 @@ def _answer_to_function(answered: Answered, reply: Object) -> Object:
     message: Object = {"role": "function", "name": name}
     if part is None or value is None:
         return {**message, "content": UNANSWERED}
-    if isinstance(own := part.get("name"), str) and own and value.get("name_as") != "absent":
+    told = "name_as" not in part and value.get("name_as") != "absent"
+    if told and isinstance(own := part.get("name"), str) and own:
         message["name"] = own
     if "tool_call_id" in value:
         message["tool_call_id"] = value["tool_call_id"]

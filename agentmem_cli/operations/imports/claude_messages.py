@@ -11,7 +11,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from agentmem_cli.operations.imports.parts import Unusable, image_part, rest, text_part
+from agentmem_cli.operations.imports.parts import (
+    UNKNOWN,
+    Unusable,
+    image_part,
+    rest,
+    text_part,
+    tool_name,
+)
 from agentmem_cli.session.author import Author
 from agentmem_cli.session.images import TEXT
 
@@ -92,12 +99,12 @@ class Calls:
 
         A result without an id answers the first call that waits.
         """
-        if call is None:
+        if call in (None, ""):
             call = next(iter(self._waiting), None)
         if not isinstance(call, str):
-            return call, ""
+            return call, UNKNOWN
         self._waiting.pop(call, None)
-        return call, self._names.get(call, "")
+        return call, self._names.get(call, UNKNOWN)
 
 
 def content_of(message: JSON) -> list[JSON]:
@@ -150,10 +157,9 @@ def call_part(block: Object, line: int, index: int, calls: Calls) -> Object:
         index: Its place in the message.
         calls: Where it is noted.
     """
-    name = block.get("name")
-    name = name if isinstance(name, str) else ""
+    name = tool_name(block.get("name"))
     call = block.get("id")
-    if call is None:
+    if call in (None, ""):
         call = f"line-{line}-{index}"
     calls.asked(call, name)
     function: Object = {"name": name, "arguments": block.get("input", {})}

@@ -19,7 +19,7 @@ from agentmem_cli.operations.imports.codex_parts import (
     reply_part,
     result_part,
 )
-from agentmem_cli.operations.imports.parts import image_of_url, rest, text_part
+from agentmem_cli.operations.imports.parts import UNKNOWN, image_of_url, rest, text_part
 from agentmem_cli.session.author import Author
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Messages:
         call = step.item.get("call_id")
         call = call if isinstance(call, str) and call else None
         answered = self._waiting.answer(call)
-        own, name = answered or (call or f"line-{step.line}", "")
+        own, name = answered or (call or f"line-{step.line}", UNKNOWN)
         result: Object = {
             "role": "user",
             "content": [result_part(step.item, own, name)],

@@ -17,6 +17,7 @@ from agentmem_cli.operations.imports.parts import (
     image_part,
     rest,
     text_part,
+    tool_name,
 )
 from agentmem_cli.session.codec import loads
 
@@ -183,8 +184,10 @@ def call_part(item: Object, kind: str, unnamed: str) -> tuple[Object, str, str]:
         arguments = {"input": item.get("input")}
     else:
         arguments = parsed(item.get("arguments", {}))
-    if not isinstance(name, str) or not name:
-        name = "" if kind == "function_call" else kind.removesuffix("_call")
+    if kind == "function_call":
+        name = tool_name(name)
+    elif not isinstance(name, str) or not name:
+        name = kind.removesuffix("_call")
     function: Object = {"name": name, "arguments": arguments}
     part: Object = {"type": "toolcall", "id": call, "function": function}
     if kind != "function_call":

@@ -123,7 +123,7 @@ class _Reading:
 
     def conversation(self, line: Line, messages: list[JSON]) -> Iterator[Item]:
         """Yield a conversation that begins here, and what its record holds."""
-        self._asked = Asked()
+        self._asked = Asked(self._asked.made)
         self._conversations += 1
         if self._conversations > 1:
             told: Object = {"conversation": self._conversations}

@@ -8,6 +8,7 @@ Source: docs/messages-mapping.md, which names those fields.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from agentmem_cli.operations.imports.parts import (
@@ -16,6 +17,7 @@ from agentmem_cli.operations.imports.parts import (
     readable,
     rest,
     text_part,
+    tool_name,
 )
 from agentmem_cli.session.codec import dumps, loads
 
@@ -33,28 +35,51 @@ _PLAIN: Final = frozenset({"type", "text"})
 class Asked:
     """The calls that wait for a result."""
 
-    __slots__ = ("_calls",)
+    __slots__ = ("_begins", "_calls", "_unnamed", "made")
 
-    def __init__(self) -> None:
-        """Start without one."""
+    def __init__(self, made: int = 0) -> None:
+        """Start without one, where *made* ids have been made up in the file before."""
         self._calls: list[tuple[str, str]] = []
+        self._unnamed: deque[str] = deque()
+        self._begins = True
+        self.made = made
+        """How many ids have been made up."""
 
-    def add(self, call: str, name: str) -> None:
-        """Note a call by its id (empty: it has none) and its tool's name."""
+    def begin(self) -> None:
+        """A reply begins: of calls without an id those of the last reply that has some wait."""
+        self._begins = True
+
+    def add(self, call: str, name: str) -> str:
+        """Note a call by its id (empty: it has none) and its tool's name; return its id here."""
         self._calls.append((call, name))
+        if call:
+            return call
+        if self._begins:
+            self._unnamed.clear()
+            self._begins = False
+        self._unnamed.append(self._made_up())
+        return self._unnamed[-1]
 
     def answered(self, call: str | None, name: JSON) -> tuple[str, str]:
-        """Return id and name of the call that a result answers.
+        """Return the id here, and the name (empty: it has none), of the call that a result answers.
 
         Args:
             call: The id that the result names; None: none.
             name: The tool that the result names; None: none.
         """
+        told, tool = call or "", ""
         for index, waiting in enumerate(self._calls):
             named = call is None and (not isinstance(name, str) or waiting[1] == name)
             if named or waiting[0] == call:
-                return self._calls.pop(index)
-        return call or "", ""
+                told, tool = self._calls.pop(index)
+                break
+        if told:
+            return told, tool
+        return (self._unnamed.popleft() if self._unnamed else self._made_up()), tool
+
+    def _made_up(self) -> str:
+        self.made += 1
+        return f"unnamed-{self.made}"
 
 
 def message_of(value: Object, asked: Asked) -> Object | None:
@@ -188,6 +213,7 @@ def _document(item: Object, file: Object) -> Object:
 
 
 def _reply(value: Object, asked: Asked) -> Object:
+    asked.begin()
     parts, how = _content(value, "null")
     extra = rest(value, _BASE)
     refusal = value.get("refusal")
@@ -213,10 +239,7 @@ def _call(call: Object, asked: Asked) -> Object:
     told = call.get(key)
     known = isinstance(told, dict)
     told = told if isinstance(told, dict) else {}
-    name, id_ = told.get("name"), call.get("id")
-    part: Object = {"type": "toolcall", "id": id_ if isinstance(id_, str) else ""}
-    function: Object = {"name": name if isinstance(name, str) else ""}
-    part["function"] = function
+    part, function = _begun(call.get("id"), told.get("name"), asked)
     if known and key == "custom":
         function["arguments"] = {"input": told.get("input")}
         function.update(rest(told, ("name", "input")))
@@ -225,23 +248,28 @@ def _call(call: Object, asked: Asked) -> Object:
     if kind != "function":
         # Why any: a kind of its own; what answers it can still be told by its id.
         part["call_type"] = kind
-    if not isinstance(id_, str):
-        part["id_as"] = "absent"
     if "type" not in call:
         part["type_as"] = "absent"
     part.update(rest(call, ("id", "type", key) if known else ("id", "type")))
-    asked.add(str(part["id"]), str(function["name"]))
     return part
 
 
+def _begun(id_: JSON, name: JSON, asked: Asked) -> tuple[Object, Object]:
+    """Return the beginning of a call's part, and what it calls: id and name are never empty."""
+    given = (id_ if isinstance(id_, str) else "", name if isinstance(name, str) else "")
+    function: Object = {"name": tool_name(name)}
+    part: Object = {"type": "toolcall", "id": asked.add(*given), "function": function}
+    for field, text, told in (("id_as", id_, given[0]), ("name_as", name, given[1])):
+        if not told:
+            part[field] = "empty" if text == "" else "absent"
+    return part, function
+
+
 def _called(told: Object, asked: Asked) -> Object:
-    """Return a legacy ``function_call`` as a part; it has no id, and gets none."""
-    name = told.get("name")
-    function: Object = {"name": name if isinstance(name, str) else ""}
-    part: Object = {"type": "toolcall", "id": "", "function": function}
+    """Return a legacy ``function_call`` as a part; it has no id."""
+    part, function = _begun(None, told.get("name"), asked)
     part["call_type"] = "function_call"
     part.update(_arguments(told, function))
-    asked.add("", str(function["name"]))
     return part
 
 
@@ -277,13 +305,15 @@ def _result(value: Object, role: str, asked: Asked) -> Object:
     told = call if isinstance(call, str) else "" if role == "function" else None
     id_, tool = asked.answered(told, name)
     parts, how = _content(value, "text")
-    named = isinstance(name, str)
+    named = isinstance(name, str) and name != ""
     part: Object = {
         "type": "toolresult",
         "call": id_,
-        "name": name if isinstance(name, str) and (role == "function" or not tool) else tool,
+        "name": tool_name(own := name if named and (role == "function" or not tool) else tool),
         "content": parts,
     }
+    if not own:
+        part["name_as"] = "absent"
     message: Object = {"role": "user", "content": [part]}
     if role != "tool":
         message["source_role"] = role

@@ -22,6 +22,10 @@ _MEDIA: Final = {
 """MIME types and the words that a message's image part has for them."""
 
 
+UNKNOWN: Final = "unknown"
+"""The name of a tool that a source does not name."""
+
+
 class Unusable(ValueError):
     """A foreign record has a shape that nothing can be made of; the text says why."""
 
@@ -29,6 +33,14 @@ class Unusable(ValueError):
 def rest(value: Object, known: Container[str]) -> Object:
     """Return the fields of *value* that are not *known*, in their order."""
     return {key: item for key, item in value.items() if key not in known}
+
+
+def tool_name(name: JSON) -> str:
+    """Return a tool's *name*, or what stands for one that the source does not tell.
+
+    A name may not be empty, nor a call's id: other readers refuse the whole log.
+    """
+    return name if isinstance(name, str) and name else UNKNOWN
 
 
 def text_part(text: str) -> Object:

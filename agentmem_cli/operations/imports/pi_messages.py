@@ -11,7 +11,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agentmem_cli.operations.imports.parts import Unusable, image_part, readable, rest, text_part
+from agentmem_cli.operations.imports.parts import (
+    Unusable,
+    image_part,
+    readable,
+    rest,
+    text_part,
+    tool_name,
+)
 from agentmem_cli.session.author import Author
 
 if TYPE_CHECKING:
@@ -169,11 +176,11 @@ def _assistant(message: Object, line: int, calls: Calls) -> Object:
 def _call(part: Object, line: int, index: int, calls: Calls) -> Object:
     name = part.get("name")
     call = part.get("id")
-    if call is None:
+    if call in (None, ""):
         call = f"line-{line}-{index}"
     calls.add(call, name)
     function: Object = {
-        "name": name if isinstance(name, str) else "",
+        "name": tool_name(name),
         "arguments": part.get("arguments", {}),
     }
     return {"type": "toolcall", "id": call, "function": function, **rest(part, _CALL)}
@@ -191,7 +198,7 @@ def _thinking(part: Object) -> Object:
 
 def _tool_result(message: Object, line: int, calls: Calls) -> Object:
     name = message.get("toolName")
-    call = calls.answered(message.get("toolCallId"), name)
+    call = calls.answered(message.get("toolCallId") or None, name)
     content: list[JSON] = []
     for part in _listed(message):
         if isinstance(part, dict) and part.get("type") in ("text", "image"):
@@ -203,7 +210,7 @@ def _tool_result(message: Object, line: int, calls: Calls) -> Object:
     result: Object = {
         "type": "toolresult",
         "call": f"line-{line}" if call is None else call,
-        "name": name if isinstance(name, str) else "",
+        "name": tool_name(name),
         "content": content,
     }
     if message.get("isError") is True:

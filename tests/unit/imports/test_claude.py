@@ -167,7 +167,7 @@ def test_a_result_that_failed_says_so() -> None:
         {
             "type": "toolresult",
             "call": "t",
-            "name": "",
+            "name": "unknown",
             "content": [{"type": "text", "text": "no"}],
             "is_error": True,
         }

@@ -208,7 +208,7 @@ def test_results_are_paired_by_id_then_by_order_and_named_by_their_call() -> Non
         ("c", "three"),
         ("a", "one"),
         ("line-3", "two"),
-        ("nobody", ""),
+        ("nobody", "unknown"),
     ]
 
 

@@ -338,7 +338,7 @@ def test_calls_and_results_pair_and_a_result_knows_its_tool(tmp_path: Path, root
 
     parts = [part for entry in main_of(report).entries for part in entry.stored.parts]
     results = [(each["call"], each["name"]) for each in parts if each["type"] == "toolresult"]
-    assert results == [("b", "grep"), ("c", "grep"), ("a", "grep"), ("", "old")]
+    assert results == [("b", "grep"), ("c", "grep"), ("a", "grep"), ("unnamed-1", "old")]
 
 
 def test_no_ids_and_no_times_are_made_up(tmp_path: Path, root: Path) -> None:
