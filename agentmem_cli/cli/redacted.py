@@ -176,14 +176,20 @@ class Redacted:
                 f"What was imported still holds what it held: {one_line(sources[0])}{more}; "
                 "agentmem redact --files masks such files."
             )
-        forks = [
-            outcome.receipt["forked_from"]
-            for outcome in self._done
-            if outcome.receipt is not None and outcome.receipt.get("forked_from")
-        ]
-        if forks:
-            talk(f"So may the session it was forked from: {one_line(str(forks[0]))}")
+        others = self._others()
+        if others:
+            more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+            talk(f"So may a session with messages of the same: {one_line(others[0])}{more}")
         talk("Masking does not revoke: change every key and password that was found.")
+
+    def _others(self) -> list[str]:
+        """Return the sessions that hold messages of those that changed, and were not looked at."""
+        told: set[str] = set()
+        for outcome in self._done:
+            if outcome.receipt is not None:
+                told.update(map(str, _listed(outcome.receipt.get("also_in"))))
+                told.add(str(outcome.receipt.get("forked_from") or ""))
+        return sorted(told - {"", *map(_name, self._done)})
 
     def _receipt(self) -> Object:
         masks: Counter[str] = Counter()

@@ -10,6 +10,7 @@ import hashlib
 import hmac
 from typing import TYPE_CHECKING, Final
 
+from agentmem_cli.operations.imports.beside import NOTES
 from agentmem_cli.operations.imports.maps import MAP_END
 from agentmem_cli.operations.secrets.sessions import file_name, log_name
 from agentmem_cli.session.codec import JSON, Object, loads_object
@@ -96,6 +97,10 @@ def _sources(staged: Staged, masker: Masker) -> list[JSON]:
             source = _member(first, "source")
             if isinstance(source, str):
                 found.append(masker.text(source))
+        elif name == NOTES:
+            lines = staged.store.read_file(name).splitlines()
+            beside = (_member(line, "name") for line in lines)
+            found += (masker.text(each) for each in beside if isinstance(each, str))
     return found
 
 

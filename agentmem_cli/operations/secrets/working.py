@@ -154,6 +154,12 @@ def _session(
     wishes = Wishes(how.now_ms, how.if_idle_ms, how.damaged, dropped, name, how.lock_wait_s)
     done = redact_session(store, TOOL, looking, wishes, looked=looked, advance=advance)
     told = _told(done.findings, how, looking, target)
+    also: list[JSON] = []
+    if done.rewritten.changed:
+        from agentmem_cli.operations.kin import kin_of
+
+        folder = os.path.dirname(target.path)  # noqa: PTH120 - as above
+        also += (told_name(done.findings, each) for each in kin_of(folder, name, how.now_ms))
     kept = Findings()
     kept.rows = done.left
     return told._replace(
@@ -162,7 +168,11 @@ def _session(
         strings=done.strings,
         signatures=done.signatures,
         changed=done.rewritten.changed,
-        receipt={"session": told_name(done.findings, target.id), **done.receipt},
+        receipt={
+            "session": told_name(done.findings, target.id),
+            **done.receipt,
+            "also_in": also,
+        },
     )
 
 

@@ -56,7 +56,7 @@ def pi(folder: Path) -> Path:
         {"toolCallId": "nobody"},
         {"toolCallId": ""},
     ]
-    results = [entry("message", 3, message=answer(each)) for each in [*answers, {"toolCallId": ""}]]
+    results = [entry("message", 3, message=answer(each)) for each in answers]
     data = lines(header(), user(1, "Go"), reply(2, "", content=calls), *results)
     return put(folder / "2026_x.jsonl", data)
 
