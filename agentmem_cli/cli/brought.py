@@ -70,7 +70,7 @@ def import_sources(
     ] = False,
     json: JsonOption = False,
 ) -> int | None:
-    """Import transcripts of other agents; the sources are never written to.
+    """Import transcripts of other agents, and leave these as they are.
 
     A folder stands for every transcript beneath it. Importing again adds only
     what is new. A line that cannot be used is counted, told by its number,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -33,7 +34,7 @@ IdleOption = Annotated[
     typer.Option(
         "--if-idle",
         metavar="LENGTH",
-        help="How long another program must have left it alone; 60s if not given.",
+        help="How long another program must have left it alone.",
     ),
 ]
 BusyForceOption = Annotated[
@@ -41,6 +42,8 @@ BusyForceOption = Annotated[
     typer.Option("--force", "-f", help="Do it though another program may be writing to it."),
 ]
 
+
+_WITH_FILES: Final = "A file that is no session, or a folder of such, is named with --files."
 
 FILTERS: Final = ("since", "until", "model", "label", "title", "larger", "older", "project")
 """Parameters of commands that choose among all sessions."""
@@ -81,16 +84,26 @@ class Sought:
 
 
 def sessions_meant(
-    settings: Settings, named: Sequence[str] | None, sought: Sought, *, everything: bool
+    settings: Settings,
+    named: Sequence[str] | None,
+    sought: Sought,
+    *,
+    everything: bool,
+    or_files: bool = False,
 ) -> list[Found]:
     """Return the sessions that a command is to work on.
+
+    Args:
+        settings: Where sessions are.
+        named: Words for them.
+        sought: Filters.
+        everything: All that the filters leave are meant.
+        or_files: The command takes files, too, with ``--files``.
 
     Raises:
         UsageError: None is named and there is no ``--all``, or both; or filters without it.
         NotFoundError: A name fits none.
     """
-    from agentmem_cli.cli.opening import find_shown
-
     if named and everything:
         msg = "sessions are named, and --all means all of them"
         raise UsageError(msg, hint="Leave one of them out.")
@@ -102,7 +115,26 @@ def sessions_meant(
         raise UsageError(msg, hint="Name one, @last, or give --all.")
     if everything:
         return sought.chosen(settings)
-    return list(dict.fromkeys(find_shown(settings, words) for words in named or ()))
+    return list(dict.fromkeys(_found(settings, words, or_files=or_files) for words in named or ()))
+
+
+def _found(settings: Settings, words: str, *, or_files: bool) -> Found:
+    from agentmem_cli.cli.opening import find_shown
+    from agentmem_cli.errors import NotFoundError
+    from agentmem_cli.storage.layout import LOGS
+
+    there = or_files and os.path.lexists(words)
+    try:
+        found = find_shown(settings, words)
+    except NotFoundError as error:
+        if there:
+            error.hint = _WITH_FILES
+        raise
+    if there and not os.path.lexists(f"{found.path}/{LOGS}"):
+        msg = f"{words}: a folder of files, or a session of an older layout"
+        hint = f"{_WITH_FILES} The program that wrote an older session brings it up to date."
+        raise NotFoundError(msg, hint=hint)
+    return found
 
 
 def idle_ms(if_idle: str, *, force: bool) -> int | None:

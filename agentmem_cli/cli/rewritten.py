@@ -41,7 +41,7 @@ DamagedOption = Annotated[
     typer.Option(
         "--damaged",
         metavar="HOW",
-        help="A log that does not read: refuse (if not given), or as-text.",
+        help="What to do with a log that does not read: refuse it, or as-text.",
     ),
 ]
 ProjectOption = Annotated[
@@ -161,7 +161,7 @@ def rewrite(
         return run_rewrite_files(
             settings, targets or (), pairs, wanted, force=force, yes=yes, json=json
         )
-    found = sessions_meant(settings, targets, sought, everything=everything)
+    found = sessions_meant(settings, targets, sought, everything=everything, or_files=True)
     pairs = _replacements(replace_file)
     return run_rewrite(settings, found, pairs, wanted, yes=yes, json=json)
 
@@ -213,8 +213,8 @@ def rename(
 ) -> None:
     """Rename a session, one of its agents, or a file in it.
 
-    The session's name is its folder's. An agent's stands in headers, authors
-    and maps too, and changes in all of them or in none.
+    The name of a session is that of its folder. That of an agent stands in
+    headers, authors and maps too, and changes in all of them or in none.
     """
     from agentmem_cli.cli.rewritten_words import run_rename
 

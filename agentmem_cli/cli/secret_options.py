@@ -108,7 +108,7 @@ DamagedOption = Annotated[
     typer.Option(
         "--damaged",
         metavar="HOW",
-        help="A log that does not read: refuse (if not given), or as-text.",
+        help="What to do with a log that does not read: refuse it, or as-text.",
     ),
 ]
 AllowUnreadOption = Annotated[
@@ -290,7 +290,7 @@ def targets_of(
             raise UsageError("--files works on files, and --all and filters on sessions")
         gathered = gather(words or ())
         return [Target(path, path, is_session=False) for path in gathered.files], gathered.passed
-    found = sessions_meant(settings, words, sought, everything=everything)
+    found = sessions_meant(settings, words, sought, everything=everything, or_files=True)
     return [Target(each.id, each.path, is_session=True) for each in found], []
 
 

@@ -75,6 +75,21 @@ def test_every_command_explains_itself_and_its_words() -> None:
     assert faults == []
 
 
+def test_the_list_of_commands_cuts_no_sentence_off(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+    assert main(["--help"]) == 0
+
+    told = capsys.readouterr().out
+    every = [
+        str(getattr(command, "help", "")).partition("\n")[0].rstrip(".")
+        for command in _commands_by_name().values()
+    ]
+    assert [each for each in every if each not in told] == []
+
+
 @pytest.mark.usefixtures("_commands")
 def test_a_command_returns_its_status_and_gets_the_settings(
     capsys: Capture, tmp_path: Path
