@@ -66,6 +66,10 @@ class StandIn:
         self.cap = cap
         self._rules = [(re.compile(rule.encode()), kind, sure) for rule, kind, sure in _RULES]
 
+    def kinds(self) -> frozenset[str]:
+        """Return what it finds."""
+        return frozenset(kind for _, kind, _ in _RULES)
+
     def scan(self, data: bytes) -> Spans:
         """Return what is found; no more than the cap."""
         every: list[Span] = []

@@ -81,6 +81,14 @@ def explain(error: BaseException) -> Failure:
     return Failure("internal", f"internal error, {told}", TROUBLE, hint)
 
 
+def with_name(name: str, message: str) -> str:
+    """Return *message* with the *name* of what failed before it, where it does not say it."""
+    import re
+
+    whole = rf"(?<![\w.-]){re.escape(name)}(?![\w.-])"
+    return message if re.search(whole, message) else f"{name}: {message}"
+
+
 def _explain_os(error: OSError) -> Failure:
     import errno
 

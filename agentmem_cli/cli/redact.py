@@ -111,11 +111,13 @@ def redact(
     yes: YesOption = False,
     json: JsonOption = False,
 ) -> int | None:
-    """Mask secrets in sessions or files, in every past state, and prove it.
+    """Mask secrets in sessions or files, in every past state.
 
     A value that was found is masked wherever it stands, however it is
-    written. It cannot be undone and no copy is kept. The exit status is 1
-    where something stays or could not be looked into. Masking does not revoke.
+    written, and all is read again to prove that none is left. It cannot be
+    undone and no copy is kept. The exit status is 1 where something stays or
+    could not be looked into. What it cannot do: revoke a key, reach backups
+    and other copies, read pictures, packed files and encrypted reasoning.
     """
     given = dict(locals())
     settings = Settings.of(context)
@@ -191,10 +193,12 @@ class _Run:
         from agentmem_cli.cli.output import talk
         from agentmem_cli.cli.render import progress
         from agentmem_cli.cli.scanned import Scanned
-        from agentmem_cli.operations.secrets.pool import run_all
+        from agentmem_cli.operations.secrets.pool import hidden, run_all
 
         form = "json" if self._json else "table"
-        told = Scanned(self._settings, self._targets, self._passed, form, begun_s=time.monotonic())
+        begun_s = time.monotonic()
+        passed = hidden(self._passed, self._spec)
+        told = Scanned(self._settings, self._targets, passed, form, begun_s=begun_s)
         with progress("look", self._total(1), self._settings) as advance:
             for outcome in run_all(
                 self._targets, self._how, self._spec, jobs=self._jobs or 1, advance=advance
@@ -219,7 +223,7 @@ class _Run:
         from agentmem_cli.cli.output import talk
         from agentmem_cli.cli.redacted import Receipts, Redacted
         from agentmem_cli.cli.render import count, progress
-        from agentmem_cli.operations.secrets.pool import run_all
+        from agentmem_cli.operations.secrets.pool import hidden, run_all
 
         kept = None if receipt is None else Receipts(Path(receipt))
         if not yes:
@@ -231,7 +235,8 @@ class _Run:
             question = f"Mask what is to be masked in {count(len(self._targets), thing)}?"
             if not confirm(self._settings, question, yes=False):
                 return 1
-        told = Redacted(self._settings, self._targets, self._passed, json=self._json)
+        passed = hidden(self._passed, self._spec)
+        told = Redacted(self._settings, self._targets, passed, json=self._json)
         how = self._how._replace(redact=True)
         with progress("redact", self._total(3), self._settings) as advance:
             for outcome in run_all(

@@ -12,7 +12,6 @@ from agentmem_cli.cli.output import json_line, talk, warn
 from agentmem_cli.cli.render import count, summary
 from agentmem_cli.cli.scanned import (
     FAILED,
-    FATES,
     failed_value,
     finding_value,
     kinds_told,
@@ -20,6 +19,7 @@ from agentmem_cli.cli.scanned import (
     raise_only,
     tell_failure,
     unread_value,
+    why_kept,
 )
 from agentmem_cli.cli.text import one_line
 from agentmem_cli.operations.secrets.told import Skipped
@@ -120,7 +120,8 @@ class Redacted:
                 out.write_bytes(json_line(receipt))
         status = None
         for outcome in self._failed:
-            status = status or tell_failure(outcome, quiet=self._json)
+            failed = tell_failure(outcome, quiet=self._json)
+            status = status or failed
         self._tell()
         if status is not None:
             return status
@@ -138,7 +139,7 @@ class Redacted:
                 out.line(one_line(f"  {line}"))
         for row in outcome.left[:_TOLD]:
             where = place_of(None, row.name, row.line)
-            out.line(one_line(f"  stays: {row.kind} at {where}: {FATES[row.fate]}"))
+            out.line(one_line(f"  stays: {row.kind} at {where}: {why_kept(row)}"))
         if len(outcome.left) > _TOLD:
             out.line(f"  and {count(len(outcome.left) - _TOLD)} more that stay")
 
@@ -193,6 +194,7 @@ class Redacted:
 
     def _receipt(self) -> Object:
         masks: Counter[str] = Counter()
+        changed = sum(outcome.changed for outcome in self._done)
         for outcome in self._done:
             masks.update(outcome.kinds)
         targets: list[JSON] = [
@@ -204,8 +206,8 @@ class Redacted:
             "schema": RECEIPT,
             "at": utc_time(self._settings.now_ms),
             "masks": dict(sorted(masks.items())),
-            "changed": len(targets),
-            "unchanged": len(self._done) - len(targets),
+            "changed": changed,
+            "unchanged": len(self._done) - changed,
             "failed": len(self._failed),
             "targets": targets,
         }
@@ -273,7 +275,7 @@ def _listed(value: JSON) -> list[JSON]:
 def _name(outcome: Outcome) -> str:
     told = outcome.receipt
     name = None if told is None else told.get("session") or told.get("file")
-    return name if isinstance(name, str) else outcome.target.id
+    return name if isinstance(name, str) else outcome.name or outcome.target.id
 
 
 def _value(outcome: Outcome) -> Object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from agentmem_cli.cli.failure import explain
+from agentmem_cli.cli.failure import explain, with_name
 from agentmem_cli.cli.many import confirm
 from agentmem_cli.cli.opening import open_to_change, open_to_look
 from agentmem_cli.cli.output import talk, warn
@@ -141,8 +141,15 @@ class _Run:
     def _watched(
         self, each: Found, one: Callable[[Found, Wanted], tuple[Done, Object]], wanted: Wanted
     ) -> tuple[Done, Object]:
+        from agentmem_cli.operations.rewrites import hint_at_text
+
         with progress(one_line(each.id), None, self._settings) as advance:
-            return one(each, wanted._replace(progress=advance))
+            try:
+                return one(each, wanted._replace(progress=advance))
+            except AgentMemError as error:
+                if wanted.damaged == "refuse":
+                    hint_at_text(error)
+                raise
 
     def _failed(self, out: Output, what: str, name: str, error: BaseException) -> None:
         failure = explain(error)
@@ -151,8 +158,7 @@ class _Run:
             told: Object = {"kind": failure.kind, "message": failure.message, "hint": failure.hint}
             out.object(FAILED, {what: name, "error": {**told, "exit_code": failure.exit_code}})
             return
-        message = failure.message if name in failure.message else f"{name}: {failure.message}"
-        warn(message + (f" ({failure.hint})" if failure.hint else ""))
+        warn(with_name(name, failure.message) + (f" ({failure.hint})" if failure.hint else ""))
 
     def _tell(self, out: Output, each: Found, done: Done, more: Object, *, dry: bool) -> None:
         if self._json:
@@ -299,7 +305,7 @@ class _FileRun:
             told: Object = {"kind": failure.kind, "message": failure.message, "hint": failure.hint}
             out.object(FAILED, {"file": path, "error": {**told, "exit_code": failure.exit_code}})
         else:
-            warn(failure.message if path in failure.message else f"{path}: {failure.message}")
+            warn(with_name(path, failure.message) + (f" ({failure.hint})" if failure.hint else ""))
 
     def end(self, *, dry: bool) -> int | None:
         """Tell how much was done in what time."""

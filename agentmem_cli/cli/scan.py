@@ -134,11 +134,12 @@ def _scan(
 ) -> int | None:
     from agentmem_cli.cli.render import progress
     from agentmem_cli.cli.scanned import Scanned
-    from agentmem_cli.operations.secrets.pool import run_all
+    from agentmem_cli.operations.secrets.pool import hidden, run_all
     from agentmem_cli.operations.secrets.working import How
 
     how = How(settings.now_ms, lock_wait_s=settings.lock_wait_s, fingerprints=spec.fingerprints)
-    told = Scanned(settings, targets, passed, form, begun_s=time.monotonic())
+    begun_s = time.monotonic()
+    told = Scanned(settings, targets, hidden(passed, spec), form, begun_s=begun_s)
     total = size_of(targets) if settings.talks else None
     with progress("scan", total, settings) as advance:
         for outcome in run_all(targets, how, spec, jobs=jobs or 1, advance=advance):
@@ -166,7 +167,8 @@ def _add(
             digests |= outcome.digests
             if outcome.error is not None:
                 raise_only(outcome, targets)
-                status = status or tell_failure(outcome)
+                failed = tell_failure(outcome)
+                status = status or failed
     known = spec.allowed.digests
     AllowList(spec.allowed.salt, known | digests).write(path)
     added = count(len(digests - known), "value")

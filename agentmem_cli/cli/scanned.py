@@ -6,10 +6,10 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from agentmem_cli.cli.failure import explain
+from agentmem_cli.cli.failure import explain, with_name
 from agentmem_cli.cli.output import json_line, talk, warn
 from agentmem_cli.cli.render import Column, count, summary, table
-from agentmem_cli.operations.secrets.told import Skipped
+from agentmem_cli.operations.secrets.told import BLOBS, Skipped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,9 +94,10 @@ class Scanned:
             elif self._form == "json":
                 self._objects(out, shown)
             elif shown:
-                print_rows(out, shown, self._settings)
+                print_rows(out, shown, self._settings, alone=len(self._targets) == 1)
         for outcome in self._failed:
-            self._status = self._status or tell_failure(outcome, quiet=self._form == "json")
+            failed = tell_failure(outcome, quiet=self._form == "json")
+            self._status = self._status or failed
         self._tell(shown, counts)
         if self._status is not None:
             return self._status
@@ -107,7 +108,7 @@ class Scanned:
         from agentmem_cli.operations.secrets.sarif import sarif_log
 
         rows = [row for row in self._rows if row.fate != "unsure"]
-        failed = [Skipped(_session(each), each.target.id, 0, _why(each)) for each in self._failed]
+        failed = [Skipped(_session(each), _named(each), 0, _why(each)) for each in self._failed]
         log = sarif_log(rows, [*self._skipped, *failed], version=__version__)
         out.write_bytes(json_line(log))
 
@@ -171,11 +172,12 @@ def kinds_told(kinds: Counter[str] | dict[str, int]) -> str:
     return ", ".join(f"{number:,} {kind}" for kind, number in order)
 
 
-def print_rows(out: Output, rows: Sequence[Row], settings: Settings) -> None:
-    """Print a table of findings."""
+def print_rows(
+    out: Output, rows: Sequence[Row], settings: Settings, *, alone: bool = False
+) -> None:
+    """Print a table of findings; where a session is looked at *alone*, it is not named."""
     marked = any(row.fingerprint for row in rows)
-    noted = any(FATES[row.fate] for row in rows)
-    alone = len({row.session for row in rows}) == 1
+    noted = any(why_kept(row) for row in rows)
     columns = [Column("WHERE", least=24, style="cyan"), Column("KIND", least=10)]
     columns.append(Column("SURE"))
     if marked:
@@ -191,7 +193,7 @@ def print_rows(out: Output, rows: Sequence[Row], settings: Settings) -> None:
             line.append(row.fingerprint)
         line.append(f"{'key ' if row.is_key else ''}{row.path}" or "text")
         if noted:
-            line.append(FATES[row.fate])
+            line.append(why_kept(row))
         cells.append(line)
     table(out, columns, cells, settings)
 
@@ -200,6 +202,13 @@ def place_of(session: str | None, name: str, line: int) -> str:
     """Write where something stands: ``pi-1 logs/main.jsonl:12``."""
     place = f"{name}:{line}" if line > 0 else name
     return place if session is None or session == name else f"{session} {place}"
+
+
+def why_kept(row: Row) -> str:
+    """Say why what was found is not masked; "": it is."""
+    if row.fate == "bytes" and row.name.startswith(BLOBS):
+        return "in a blob that is no text; redact --drop-blobs gives it up"
+    return FATES[row.fate]
 
 
 def finding_value(row: Row) -> Object:
@@ -242,7 +251,7 @@ def failed_value(outcome: Outcome) -> Object:
         "exit_code": failure.exit_code,
     }
     what = "session" if outcome.target.is_session else "file"
-    return {what: outcome.target.id, "error": told}
+    return {what: _named(outcome), "error": told}
 
 
 def raise_only(outcome: Outcome, targets: Sequence[Target]) -> None:
@@ -268,9 +277,12 @@ def tell_failure(outcome: Outcome, *, quiet: bool = False) -> int:
 
 def _why(outcome: Outcome) -> str:
     assert outcome.error is not None
-    message = explain(outcome.error).message
-    return message if outcome.target.id in message else f"{outcome.target.id}: {message}"
+    return with_name(_named(outcome), explain(outcome.error).message)
 
 
 def _session(outcome: Outcome) -> str | None:
-    return outcome.target.id if outcome.target.is_session else None
+    return _named(outcome) if outcome.target.is_session else None
+
+
+def _named(outcome: Outcome) -> str:
+    return outcome.name or outcome.target.id

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from agentmem_cli.errors import Record as BadRecord
 from agentmem_cli.session.author import Author
 from agentmem_cli.session.images import BLOB_FOLDER
 from agentmem_cli.session.passing import blocks, changed_lines
@@ -15,6 +16,7 @@ from agentmem_cli.storage.seen import IDLE_MS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from agentmem_cli.errors import AgentMemError
     from agentmem_cli.session.rewriting import Rewrite
     from agentmem_cli.storage.directory import DirStore
     from agentmem_cli.storage.logfile import OpenLog
@@ -86,6 +88,12 @@ def change(store: DirStore, with_: Rewrite, wanted: Wanted) -> Done:
     )
     aside = tuple(torn.set_aside for torn in done.set_aside if torn.set_aside is not None)
     return Done(done.logs, done.files, blobs=len(done.blobs_added), set_aside=aside)
+
+
+def hint_at_text(error: AgentMemError) -> None:
+    """Say, of a log that does not read, how a rewrite can take it all the same."""
+    if isinstance(error, BadRecord):
+        error.hint = "agentmem verify names each damaged place; --damaged as-text changes it, too."
 
 
 def preview(store: DirStore, with_: Rewrite, progress: Callable[[int], None] | None) -> Done:

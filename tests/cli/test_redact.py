@@ -297,6 +297,62 @@ def test_all_sessions_are_redacted_and_one_that_fails_is_told(root: Path) -> Non
     assert TOKEN.encode() not in everything(root / "c")
 
 
+def test_every_session_that_fails_is_told_and_what_to_do(root: Path) -> None:
+    session(root, "a")
+    for name in ("b", "c"):
+        write(root, name, "main", join([header(), b"junk", said(2, TOKEN)]))
+
+    done = run("redact", "--all", "--yes", "--force")
+
+    assert done.status == 5
+    assert [name for name in "bc" if f"agentmem: {name}: " not in done.err] == []
+    assert done.err.count("--damaged as-text") == 2
+
+
+def test_no_name_with_a_secret_in_it_is_told_whatever_becomes_of_it(
+    root: Path, tmp_path: Path
+) -> None:
+    names = [token(at) for at in range(20, 25)]
+    write(root, f"bad-{names[0]}", "main", join([header(), b"junk", said(2, TOKEN)]))
+    write(root, f"good-{names[1]}", "main", join([header(), said(1, "nothing")]))
+    folder = tmp_path / names[2]
+    folder.mkdir()
+    (folder / f"{names[3]}.log").write_text("nothing")
+    (folder / f"{names[4]}.log").write_text(TOKEN)
+    (folder / f"link-{names[4]}").symlink_to("nowhere")
+
+    told = [
+        run("redact", *words, *form, "--receipt", tmp_path / "receipt")
+        for form in (("--yes",), ("--yes", "--json"))
+        for words in (
+            ("--all",),
+            ("bad",),
+            ("--files", folder),
+            ("--files", folder / f"{names[4]}.log"),
+            ("--files", folder / f"{names[4]}.log", folder / f"link-{names[4]}"),
+        )
+    ]
+    told += [run("scan", "--all"), run("scan", "--files", folder, "--sarif")]
+
+    kept = (tmp_path / "receipt").read_text()
+    assert [done.out + done.err for done in told if not hides(done, *names)] == []
+    assert [name for name in names if name in kept] == []
+
+
+def test_a_receipt_counts_what_changed_and_not_what_was_looked_at(
+    root: Path, tmp_path: Path
+) -> None:
+    session(root, "a")
+    write(root, f"b-{token(20)}", "main", join([header(), said(1, "nothing")]))
+
+    run("redact", "--all", "--yes", "--force", "--receipt", tmp_path / "receipt")
+    run("redact", "--all", "--yes", "--force", "--receipt", tmp_path / "receipt")
+
+    lines = (tmp_path / "receipt").read_text().splitlines()
+    receipts = [json.loads(line) for line in lines]
+    assert [(each["changed"], each["unchanged"]) for each in receipts] == [(1, 1), (0, 2)]
+
+
 def test_names_cannot_be_masked_and_rename_helps(root: Path) -> None:
     write(root, "one", TOKEN, join([header(TOKEN), said(1, TOKEN)]))
 

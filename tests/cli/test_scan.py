@@ -397,6 +397,9 @@ def test_one_file_that_cannot_be_read_does_not_stop_the_others(tmp_path: Path) -
         (("one", "--allow", "nowhere"), 3, "nowhere"),
         (("one", "--literals", "-", "--regexes", "-"), 2, "named twice"),
         (("one", "--only", ""), 2, "--only is empty"),
+        (("one", "--only", "pasword"), 2, "Near it: password."),
+        (("one", "--skip", "shoes"), 2, "'shoes' is no kind"),
+        (("one", "--only", "email"), 2, "--pii email looks for it"),
         (("one", "--jobs", "0"), 2, "--jobs"),
     ],
 )
@@ -410,6 +413,39 @@ def test_words_that_do_not_fit_are_refused(
     assert done.status == status
     assert told in done.err
     assert "hunter2" not in done.err
+
+
+def test_a_file_or_folder_that_is_no_session_is_told_what_is_for_files(
+    root: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "transcripts"
+    folder.mkdir()
+    (folder / "a.jsonl").write_text(TOKEN)
+
+    for words in (folder, folder / "a.jsonl"):
+        done = run("scan", words)
+
+        assert done.status == 3
+        assert "--files" in done.err
+
+
+def test_of_several_sessions_each_finding_names_its_own(root: Path) -> None:
+    session(root, "clean-not")
+    write(root, "clean", "main", join([header(), said(1, "nothing")]))
+
+    done = run("scan", "--all")
+
+    assert "clean-not logs/main.jsonl:" in done.out
+
+
+def test_every_file_that_fails_is_told(tmp_path: Path) -> None:
+    links = [tmp_path / "one", tmp_path / "two"]
+    for link in links:
+        link.symlink_to("nowhere")
+
+    done = run("scan", "--files", *links)
+
+    assert [link.name for link in links if str(link) not in done.err] == []
 
 
 def test_filters_choose_among_all_sessions(root: Path) -> None:

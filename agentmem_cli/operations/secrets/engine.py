@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from agentmem_cli.errors import EngineMissing
 from agentmem_cli.limits import FINDINGS_MAX
 from agentmem_cli.operations.secrets.encoded import decoded
+from agentmem_cli.operations.secrets.kinds import kind_of
 from agentmem_cli.operations.secrets.pii import finders
 from agentmem_cli.operations.secrets.policy import judge
 from agentmem_cli.operations.secrets.spans import RANK, Confidence, Span, Spans, merged
@@ -48,6 +49,7 @@ class Detector:
         self, *, groups: frozenset[str] = frozenset(), cache_dir: Path | None = None
     ) -> None:
         self._private = finders(groups)
+        self._groups = groups
         try:
             from kingfisher_sdk.rules import Rules
             from kingfisher_sdk.scanner import Scanner
@@ -55,7 +57,12 @@ class Detector:
             raise EngineMissing from error
         rules = Rules([RULES], confidence="low", cache=cache_dir is not None, cache_dir=cache_dir)
         # Why the native call: the public one makes an object of every finding, captures and all.
+        self._rules = rules
         self._scan = Scanner(rules, base64=True)._native.scan_bytes  # noqa: SLF001
+
+    def kinds(self) -> frozenset[str]:
+        """Return the kinds that this one finds."""
+        return self._groups.union(kind_of(str(rule["id"])) for rule in self._rules.metadata())
 
     def scan(self, data: bytes) -> Spans:
         """Return the secrets in *data*, in their order.

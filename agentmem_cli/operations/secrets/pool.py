@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from agentmem_cli.errors import AgentMemError, EngineMissing
-from agentmem_cli.operations.secrets.working import How, Outcome, Target, work
+from agentmem_cli.operations.outside import Passed
+from agentmem_cli.operations.rewrites import hint_at_text
+from agentmem_cli.operations.secrets.working import How, Outcome, Target, veil_of, work
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from agentmem_cli.operations.secrets.looking import Looking
     from agentmem_cli.operations.secrets.spec import Spec
+    from agentmem_cli.operations.secrets.told import Veil
 
 
 def run_all(
@@ -37,11 +41,32 @@ def run_all(
         EngineMissing: The engine's package is not installed.
     """
     if jobs <= 1 or len(targets) <= 1:
-        looking = spec.looking()
+        looking = _looking_of(spec)
         for target in targets:
             yield attempt(target, how, looking, advance)
         return
     yield from _in_processes(targets, how, spec, min(jobs, len(targets)), advance)
+
+
+def hidden(passed: Sequence[Passed], spec: Spec) -> list[Passed]:
+    """Return what was passed by, told without the secrets in its names."""
+    if not passed:
+        return []
+    looking = _looking_of(spec)
+    veils = [
+        (each, veil_of(Target(each.path, each.path, is_session=False), looking)) for each in passed
+    ]
+    return [Passed(veil(each.path), each.why) for each, veil in veils]
+
+
+_READY: list[tuple[Spec, Looking]] = []
+"""What this process looks with: made once, though a run may look several times."""
+
+
+def _looking_of(spec: Spec) -> Looking:
+    if not _READY or _READY[0][0] is not spec:
+        _READY[:] = [(spec, spec.looking())]
+    return _READY[0][1]
 
 
 def attempt(
@@ -53,9 +78,37 @@ def attempt(
     except (AgentMemError, OSError) as error:
         # Why without what it came from: that may hold bytes of what was read.
         error.__cause__ = error.__context__ = None
-        return Outcome(target, error=error)
+        return _failed(target, how, looking, error)
     except Exception as error:  # noqa: BLE001 - its words may hold a secret
-        return Outcome(target, error=Hidden(error))
+        return _failed(target, how, looking, Hidden(error))
+
+
+def _failed(target: Target, how: How, looking: Looking, error: AgentMemError | OSError) -> Outcome:
+    """Return the outcome of a failure, told without the secrets in the target's name."""
+    veil = veil_of(target, looking)
+    if isinstance(error, OSError):
+        error.filename = veil(os.fsdecode(error.filename or target.path))
+        if error.filename2 is not None:
+            error.filename2 = veil(os.fsdecode(error.filename2))
+        return Outcome(target, error=error, name=veil(target.id))
+    if how.redact and how.damaged == "refuse":
+        hint_at_text(error)
+    words = str(error)
+    if veil(words) != words:
+        error = Veiled.of(error, veil)
+    return Outcome(target, error=error, name=veil(target.id))
+
+
+class Veiled(AgentMemError):
+    """A failure told without the secrets that its words name, as a file's name may."""
+
+    @classmethod
+    def of(cls, error: AgentMemError, veil: Veil) -> Veiled:
+        """Tell *error* through *veil*."""
+        hint = None if error.hint is None else veil(error.hint)
+        veiled = cls(veil(str(error)), hint=hint)
+        vars(veiled).update(exit_code=error.exit_code, kind=error.kind)
+        return veiled
 
 
 class Hidden(AgentMemError):
@@ -95,6 +148,18 @@ def _one(target: Target, how: How) -> Outcome:
     return attempt(target, how, _LOOKING[0])
 
 
+def _check(spec: Spec) -> None:
+    # Why here first: what no process can begin with is told once and plainly.
+    if not spec.rules:
+        return
+    from importlib.util import find_spec
+
+    if find_spec("kingfisher_sdk") is None:
+        raise EngineMissing
+    if spec.only or spec.skip:
+        _looking_of(spec)
+
+
 def _in_processes(
     targets: Sequence[Target],
     how: How,
@@ -106,12 +171,7 @@ def _in_processes(
     from concurrent.futures.process import BrokenProcessPool
     from multiprocessing import get_context
 
-    if spec.rules:
-        # Why here first: a missing engine is told once and plainly.
-        from importlib.util import find_spec
-
-        if find_spec("kingfisher_sdk") is None:
-            raise EngineMissing
+    _check(spec)
     spawn = get_context("spawn")
     pool = ProcessPoolExecutor(jobs, mp_context=spawn, initializer=_begin, initargs=(spec,))
     try:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from agentmem_cli.operations.secrets.given import Given
+from agentmem_cli.errors import UsageError
+from agentmem_cli.operations.secrets.given import LITERAL, PATTERN, VARIABLE, Given
 from agentmem_cli.operations.secrets.looking import Looking
 from agentmem_cli.operations.secrets.masks import Masks
+from agentmem_cli.operations.secrets.pii import GROUPS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from agentmem_cli.operations.secrets.engine import Detector
     from agentmem_cli.operations.secrets.masks import AllowList
 
 
@@ -44,12 +47,14 @@ class Spec(NamedTuple):
 
         Raises:
             EngineMissing: The engine's package is not installed.
+            UsageError: A kind that is chosen is none.
         """
         detector = None
         if self.rules:
             from agentmem_cli.operations.secrets.engine import Detector
 
             detector = Detector(groups=self.groups, cache_dir=self.cache_dir)
+            self._check_kinds(detector)
         masks = Masks(self.key, keep=self.keep, allowed=self.allowed)
         kinds: frozenset[str] | None = None
         if self.only:
@@ -57,6 +62,25 @@ class Spec(NamedTuple):
         elif self.skip:
             kinds = _AllBut(self.skip)
         return Looking(detector, masks, self.given, self.aggressive, kinds, self.threads)
+
+    def _check_kinds(self, detector: Detector) -> None:
+        # Why so strict: by a slip of the pen nothing would be found, and all would seem clean.
+        chosen = self.only | self.skip
+        if not chosen:
+            return
+        known = detector.kinds() | {LITERAL, PATTERN, VARIABLE}
+        for kind in sorted(chosen - known):
+            if kind in GROUPS:
+                if kind in self.skip:
+                    continue
+                hint = f"--pii {kind} looks for it."
+            else:
+                from difflib import get_close_matches
+
+                near = get_close_matches(kind, known)
+                hint = f"Near it: {', '.join(near)}." if near else "scan tells the kinds it finds."
+            msg = f"--only and --skip: {kind!r} is no kind that is looked for"
+            raise UsageError(msg, hint=hint)
 
 
 class _AllBut(frozenset[str]):

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 VEILED = "[...]"
 """What is shown in the place of a value."""
 
+BLOBS = "files/blobs/"
+"""How the names of blobs begin in findings."""
+
 _WORD_MAX = 60
 """Characters of a key that are shown."""
 
@@ -83,10 +86,15 @@ class Veil:
 
 
 def rows_of(
-    findings: Findings, masks: Masks, session: str | None, *, fingerprints: bool = True
+    findings: Findings,
+    masks: Masks,
+    session: str | None,
+    *,
+    fingerprints: bool = True,
+    also: Iterable[str] = (),
 ) -> list[Row]:
-    """Return what may be told of *findings*, with or without fingerprints."""
-    veil = Veil(finding.value for finding in findings.rows)
+    """Return what may be told of *findings*, with or without fingerprints; *also* is hidden."""
+    veil = Veil({*also, *(finding.value for finding in findings.rows)})
     session = None if session is None else veil(session)
     return [
         _row(finding, masks if fingerprints else None, session, veil) for finding in findings.rows
@@ -111,9 +119,9 @@ def _row(finding: Finding, masks: Masks | None, session: str | None, veil: Veil)
     )
 
 
-def skipped_of(findings: Findings, session: str | None) -> list[Skipped]:
-    """Return what could not be looked into."""
-    veil = Veil(finding.value for finding in findings.rows)
+def skipped_of(findings: Findings, session: str | None, also: Iterable[str] = ()) -> list[Skipped]:
+    """Return what could not be looked into; *also* is hidden."""
+    veil = Veil({*also, *(finding.value for finding in findings.rows)})
     session = None if session is None else veil(session)
     return [
         Skipped(session, veil(each.place.name), each.place.line, veil(each.why))

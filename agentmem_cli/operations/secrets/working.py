@@ -7,7 +7,7 @@ screen and to a file.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from agentmem_cli.operations.outside import Care, changing, check_may_change
 from agentmem_cli.operations.rewrites import TOOL
@@ -15,7 +15,7 @@ from agentmem_cli.operations.secrets.findings import Findings, Place, Unread
 from agentmem_cli.operations.secrets.looking import Eye
 from agentmem_cli.operations.secrets.plain import Plain
 from agentmem_cli.operations.secrets.single import SingleFile
-from agentmem_cli.operations.secrets.told import Row, Skipped, rows_of, skipped_of
+from agentmem_cli.operations.secrets.told import BLOBS, Row, Skipped, Veil, rows_of, skipped_of
 from agentmem_cli.session.mapping import is_text
 from agentmem_cli.session.rewriting import HEAD_BYTES
 from agentmem_cli.storage.seen import IDLE_MS, refuse_busy
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from agentmem_cli.operations.secrets.single import Masked
     from agentmem_cli.session.codec import JSON, Object
     from agentmem_cli.session.tokens import Path
-
-BLOBS: Final = "files/blobs/"
-"""How the names of blobs begin in findings."""
 
 
 class Target(NamedTuple):
@@ -84,6 +81,8 @@ class Outcome(NamedTuple):
     digests: frozenset[str] = frozenset()
     """Of what was found, under the allow-list's salt; where they were asked for."""
     error: Exception | None = None
+    name: str = ""
+    """What the target is called, with what of that is a secret hidden; "": none is."""
 
     @property
     def found(self) -> tuple[Row, ...]:
@@ -112,13 +111,41 @@ def _told(findings: Findings, how: How, looking: Looking, target: Target) -> Out
         digests = frozenset(how.digests.digest(row.value) for row in findings.rows)
     return Outcome(
         target,
-        tuple(rows_of(findings, looking.masks, session, fingerprints=how.fingerprints)),
-        tuple(skipped_of(findings, session)),
+        _rows(findings, looking, target, how),
+        tuple(skipped_of(findings, session, name_values(target, looking))),
         opaque=findings.opaque,
         events=findings.events,
         size=findings.size,
         digests=digests,
+        name=veil_of(target, looking, findings)(target.id),
     )
+
+
+def veil_of(target: Target, looking: Looking, findings: Findings | None = None) -> Veil:
+    """Return what hides the secrets in a target's name, its folders' names and *findings*."""
+    values = () if findings is None else (row.value for row in findings.rows)
+    return Veil({*name_values(target, looking), *values})
+
+
+def name_values(target: Target, looking: Looking) -> set[str]:
+    """Return the secrets in a target's name and its folders' names."""
+    eye = Eye(looking)
+    if eye.is_blind:
+        return set()
+    text = target.path.replace(os.sep, "\n").encode("utf-8", "replace")
+    return {row.value for row in eye.plain(Plain(text), Place(target.id)).rows}
+
+
+def _rows(findings: Findings, looking: Looking, target: Target, how: How) -> tuple[Row, ...]:
+    session = target.id if target.is_session else None
+    told = rows_of(
+        findings,
+        looking.masks,
+        session,
+        fingerprints=how.fingerprints,
+        also=name_values(target, looking),
+    )
+    return tuple(told)
 
 
 # -- sessions --------------------------------------------------------------
@@ -163,7 +190,7 @@ def _session(
     kept = Findings()
     kept.rows = done.left
     return told._replace(
-        left=tuple(rows_of(kept, looking.masks, target.id, fingerprints=how.fingerprints)),
+        left=_rows(kept, looking, target, how),
         kinds=done.kinds,
         strings=done.strings,
         signatures=done.signatures,
@@ -211,16 +238,13 @@ def _is_line_of(row: Finding, long: Finding) -> bool:
 
 def told_name(findings: Findings, name: str) -> str:
     """Return a target's name with whatever of it was found hidden."""
-    from agentmem_cli.operations.secrets.told import Veil
-
     return Veil(row.value for row in findings.rows)(name)
 
 
 def _left(findings: Findings, looking: Looking, target: Target, how: How) -> tuple[Row, ...]:
     kept = Findings()
     kept.rows = findings.left()
-    session = target.id if target.is_session else None
-    return tuple(rows_of(kept, looking.masks, session, fingerprints=how.fingerprints))
+    return _rows(kept, looking, target, how)
 
 
 def _bytes_of(looked: Looked) -> tuple[str, ...]:
@@ -268,14 +292,14 @@ def _file(
         _refuse_unproven(left)
         kept = Findings()
         kept.rows = [*findings.left(), *masked.left, *left]
-        rows = rows_of(kept, looking.masks, None, fingerprints=how.fingerprints)
+        rows = _rows(kept, looking, target, how)
         told = told._replace(
             left=tuple(dict.fromkeys(rows)),
             kinds=masked.kinds,
             strings=masked.strings,
             signatures=masked.signatures,
             changed=True,
-            receipt=_receipt(swap, single.file, masked, how, looking),
+            receipt=_receipt(swap, single.file, masked, how, looking, target),
         )
         return told, True
 
@@ -332,12 +356,12 @@ def _refuse_unproven(left: list[Finding]) -> None:
         raise Unproven(bad)
 
 
-def _receipt(swap: Swap, single: SingleFile, masked: Masked, how: How, looking: Looking) -> Object:
+def _receipt(
+    swap: Swap, single: SingleFile, masked: Masked, how: How, looking: Looking, target: Target
+) -> Object:
     from agentmem_cli.operations.secrets.receipt import ADVICE, SCHEMA, digests, told_of
-    from agentmem_cli.operations.secrets.told import Veil
 
-    veil = Veil(row.value for row in single.findings.rows)
-    name = veil(single.name)
+    name = veil_of(target, looking, single.findings)(single.name)
     with swap.opened() as old, swap.staged() as new:
         changed: JSON = [{"in": name, "lines": masked.lines, **digests(old, new, looking)}]
     return {
