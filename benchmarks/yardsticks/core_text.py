@@ -12,6 +12,7 @@ def main() -> None:
     memory = CoreMemory()
     for name in ("human", "facts"):
         memory.set_block(name, (LINE * 300)[:16_384])
+    again = memory
     for _ in range(int(sys.argv[1])):
         again = parse(memory.render())
     assert again.used_bytes() == memory.used_bytes() == memory.max_bytes()
