@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from agentmem_cli.errors import EngineMissing
 from agentmem_cli.limits import FINDINGS_MAX
 from agentmem_cli.operations.secrets.encoded import decoded
+from agentmem_cli.operations.secrets.escaped import unescaped
 from agentmem_cli.operations.secrets.kinds import kind_of
 from agentmem_cli.operations.secrets.pii import finders
 from agentmem_cli.operations.secrets.policy import judge
@@ -73,9 +74,9 @@ class Detector:
 
     def _look(self, data: bytes, depth: int) -> Spans:
         matches = self._scan(data, timeout=None, cancellation=None)
-        if not matches and not self._private:
+        found = self._unescaped(data, depth) if depth < DEPTH_MAX else []
+        if not matches and not self._private and not found:
             return Spans()
-        found: list[Span] = []
         for match in matches[:FINDINGS_MAX]:
             found.extend(self._judge(data, match, depth))
         for finder in self._private:
@@ -83,6 +84,16 @@ class Detector:
         spans = merged(found)
         spans.capped = max(0, len(matches) - FINDINGS_MAX)
         return spans
+
+    def _unescaped(self, data: bytes, depth: int) -> list[Span]:
+        """Return what is a secret only for whoever reads escapes of URLs and HTML."""
+        found = []
+        for text in unescaped(data):
+            for each in self._look(text.data, depth + 1):
+                place = text.place(each.start, each.end)
+                if place is not None:
+                    found.append(each._replace(start=place[0], end=place[1]))
+        return found
 
     def _judge(self, data: bytes, match: Finding, depth: int) -> list[Span]:
         place = match.location

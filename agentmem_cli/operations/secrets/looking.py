@@ -8,6 +8,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.operations.secrets.encoded import decoded
+from agentmem_cli.operations.secrets.escaped import plainly
 from agentmem_cli.operations.secrets.events import Document, event_of
 from agentmem_cli.operations.secrets.findings import Finding, Findings, Unread
 from agentmem_cli.operations.secrets.given import LITERAL, PATTERN, VARIABLE, Given
@@ -183,6 +184,9 @@ class Eye:
         # Why as a password: what the user named may be of any kind, a plain word among them.
         if is_shaped(row.value, "password" if row.kind in _OWN else row.kind):
             yield row.value, row.kind
+        plain = plainly(row.value)
+        if plain != row.value and row.kind not in _OWN and is_shaped(plain, row.kind):
+            yield plain, row.kind
         if "-----BEGIN" in row.value:
             yield from ((line, row.kind) for line in _lines_of_key(row.value)[:1])
         inner = decoded(row.value.encode("utf-8", "replace"))

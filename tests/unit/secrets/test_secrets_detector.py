@@ -266,7 +266,40 @@ def test_what_stands_in_base64_is_found_as_the_whole_of_the_base64_text(
     assert sure(detector, f'"data": "{plain}"') == []
 
 
+def test_what_is_escaped_for_a_url_or_html_is_found_in_its_place(detector: Detector) -> None:
+    value = made(17, 20) + "7"
+    texts = [
+        f"GET /go?to=https%3A%2F%2Fada%3A{value}%40db.internal%2Fx HTTP/1.1",
+        f"body: password%3D{value}%26next%3D1",
+        f"%7B%22api_key%22%3A%22{value}%22%7D",
+        f"https%253A%252F%252Fada%253A{value}%2540db.internal",
+        f"<pre>&quot;client_secret&quot;: &quot;{value}&quot;</pre>",
+        "word " * 3000 + f"%22api_key%22%3A%22{value}%22" + " word" * 3000,
+    ]
+
+    assert [sure(detector, text) for text in texts] == [[value]] * len(texts)
+
+
+def test_escapes_inside_a_value_are_part_of_it(detector: Detector) -> None:
+    value = f"{made(18, 8)}%21{made(19, 8)}%23x"
+
+    assert sure(detector, f"url=amqp%3A%2F%2Fada%3A{value}%40mq%3A5672") == [value]
+
+
+def test_two_lines_with_escapes_never_make_one_value(detector: Detector) -> None:
+    begin, end = (f"-----{word} RSA PRIVATE KEY-----" for word in ("BEGIN", "END"))
+    text = f"a%3D1 {begin}\n" + "plain words\n" * 50 + f"b%3D2 {end}\n"
+
+    found = detector.scan(text.encode())
+
+    assert not any(
+        each.start < text.index("plain") and each.end > text.rindex("plain") for each in found
+    )
+
+
 NOTHING = [
+    "see /login%3Fnext%3D%2Fhome%26password%3D%24%7BPASSWORD%7D",
+    "&quot;password&quot;: &quot;${DB_PASSWORD}&quot;",
     'password = os.environ["DB_PASSWORD"]',
     "const token = await getToken(userId);",
     "token: string | undefined;",

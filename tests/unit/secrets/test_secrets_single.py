@@ -118,6 +118,16 @@ def test_the_bare_value_goes_where_nothing_tells_that_it_is_one() -> None:
     assert run.masked.kinds == {"password": 2}
 
 
+def test_a_value_that_stands_escaped_for_a_url_goes_where_it_is_bare() -> None:
+    value = f"{made(3, 12)}!{made(4, 8)}"
+    data = line(said(f"password={value.replace('!', '%21')}")) + line(said(f"it was {value}"))
+
+    run = redacted(data)
+
+    assert value.encode() not in run.new
+    assert run.masked.kinds == {"password": 2}
+
+
 def test_a_password_that_is_a_plain_word_goes_only_where_it_is_one() -> None:
     data = line(said("DB password=postgres")) + line(said("we run postgres 16"))
 
