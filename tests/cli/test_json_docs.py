@@ -107,8 +107,38 @@ def _printed(root: Path, tmp_path: Path) -> list[Value]:
         ("export", f"pi-{building.SESSION_ID}", "--as", "original", "-o", tmp_path / "o.jsonl"),
         ("export", "one", "--as", "messages", "-o", tmp_path / "m.json"),
         *_replacing(root, tmp_path),
+        *_core(tmp_path),
     ]
     return [value for words in commands for value in run(*words, "--json", stdin=b"x").objects]
+
+
+def _core(tmp_path: Path) -> list[tuple[str | Path, ...]]:
+    """Every verb of core memory."""
+    verbs: list[tuple[str | Path, ...]] = [
+        ("set", "human", "a </block>", "--label", "l", "--reason", "r", "--description", "d"),
+        ("set", "human", "x" * 20_000, "--dry-run"),
+        ("append", "facts", "b"),
+        ("protect", "facts"),
+        ("list",),
+        ("show",),
+        ("get", "human"),
+        ("render",),
+        ("lint",),
+        ("config",),
+        ("config", "--max-bytes", "5000"),
+        ("history",),
+        ("blame", "human"),
+        ("diff", "start"),
+        ("unprotect", "facts"),
+        ("export",),
+        ("export", "-o", tmp_path / "core.json"),
+        ("import", tmp_path / "core.json"),
+        ("remove", "facts", "--by", "bob"),
+        ("undo",),
+        ("list",),
+        ("history",),
+    ]
+    return [("core", verb, "two", *words) for verb, *words in verbs]
 
 
 def _replacing(root: Path, tmp_path: Path) -> list[tuple[str | Path, ...]]:
