@@ -111,7 +111,6 @@ def test_a_look_at_core_memory_loads_nothing_of_its_changes(session: Path) -> No
     assert session.is_dir()
     assert "agentmem_cli.operations.core.looking" in loaded
     assert "agentmem_cli.operations.core.changing" not in loaded
-    assert "difflib" not in loaded
 
 
 def test_a_session_that_is_not_there_loads_nothing_slow() -> None:

@@ -30,6 +30,10 @@ class Noted(NamedTuple):
     """Its bytes, without the line's end."""
 
 
+# Why: a NamedTuple's own constructor is a Python function, and this is done for every record.
+_made = tuple.__new__
+
+
 class ValuesFold(LogFold):
     """A fold that looks at stamps, and at saved values whose keys begin alike.
 
@@ -65,7 +69,7 @@ class ValuesFold(LogFold):
         if fields.get("type") == "state":
             key = fields.get("key")
             if type(key) is str and key.startswith(self._prefix):
-                self.noted.append(Noted(key, n, t, number, offset, length))
+                self.noted.append(_made(Noted, (key, n, t, number, offset, length)))
         elif self.records == 1:
             self._take_header(line, n, t)
 
