@@ -72,7 +72,9 @@ def take_back(
     Raises:
         Moved: What it put does not stand as it put it.
     """
-    for step in reversed(unit.steps):
+    first, *rest = unit.steps
+    # Why the messages first: side records belong to the splice that they follow.
+    for step in (first, *reversed(rest)):
         match step:
             case Pushed():
                 place = _find(conversation, unit.n, step.ids)
