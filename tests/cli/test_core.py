@@ -693,3 +693,13 @@ def test_a_block_can_be_given_as_json_of_any_content() -> None:
     ok("core", "import", "one", stdin=given)
 
     assert _get("goals") == content.encode("utf-8", "surrogatepass")
+
+
+def test_core_without_a_verb_says_so() -> None:
+    done = run("core")
+
+    assert done.status == 2
+    assert (
+        done.err == "agentmem: error: no verb given\nhint: agentmem core --help lists the verbs.\n"
+    )
+    assert "no such command 'sett'" in run("core", "sett", "one").err
