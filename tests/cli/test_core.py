@@ -367,9 +367,14 @@ GUARDED = [
 @pytest.mark.parametrize("force", [False, True])
 @pytest.mark.parametrize("words", GUARDED, ids=" ".join)
 def test_a_read_only_block_is_guarded_from_every_verb(
-    session: Path, words: tuple[str, ...], force: bool, monkeypatch: pytest.MonkeyPatch
+    session: Path,
+    words: tuple[str, ...],
+    force: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     monkeypatch.setenv("EDITOR", "sed -i s/Ada/Eve/")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     _set("Eve")
     _set("Ada", "human", "--label", "l")
     _set("f", "facts")
