@@ -146,8 +146,8 @@ def _told(changes: Sequence[MessageChange], *, full: bool) -> Iterator[str]:
 
     sign = _SIGNS[changes[0].change]
     few = full or len(changes) <= 2 * _ENDS + 1
-    shown = changes if few else [*changes[:_ENDS], *changes[-_ENDS:]]
-    for at, change in enumerate(shown):
+    named = changes if few else [*changes[:_ENDS], *changes[-_ENDS:]]
+    for at, change in enumerate(named):
         if not few and at == _ENDS:
             rest = changes[_ENDS:-_ENDS]
             tokens = estimate_tokens(each.entry.stored for each in rest)
@@ -155,9 +155,22 @@ def _told(changes: Sequence[MessageChange], *, full: bool) -> Iterator[str]:
         yield f"{sign} {_headline(change.entry)}"
         if change.change == "edited":
             lines = list(_edit(change))
-            yield from lines if full else lines[:_EDIT_LINES]
-            if not full and len(lines) > _EDIT_LINES:
-                yield f"    ... {count(len(lines) - _EDIT_LINES, 'line')} more; --full has them"
+            shown = lines if full else _some(lines)
+            yield from shown
+            if len(shown) < len(lines):
+                yield f"    ... {count(len(lines) - len(shown), 'line')} more; --full has them"
+
+
+def _some(lines: Sequence[str]) -> list[str]:
+    """Return the first few of the lines that went, and of those that came."""
+    left = {"-": _EDIT_LINES // 2, "+": _EDIT_LINES // 2}
+    shown = []
+    for line in lines:
+        sign = line.strip()[:1]
+        if left.get(sign, 1):
+            shown.append(line)
+            left[sign] = left.get(sign, 2) - 1
+    return shown
 
 
 def _headline(entry: Entry) -> str:

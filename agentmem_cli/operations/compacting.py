@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agentmem_cli.operations.summarizing import Source
+    from agentmem_cli.session.conversation import Conversation
     from agentmem_cli.session.entry import Entry
     from agentmem_cli.session.fold import LogFold
     from agentmem_cli.session.record import LogRecord
@@ -243,19 +244,22 @@ def _put(
     before, kept = weighed.tokens, planned.tokens_kept
     entry = summary_entry(conversation, planned.cut, state, at_ms, weighed.may_ask())
     if entry is None:
-        return _without_summary(weighed, None), []
+        return _no_gain(conversation, before, before - kept), []
     try:
         compacted = put_summary(conversation, planned.cut, state, entry, before - kept)
     except NotSmaller as error:
         if not isinstance(source, Embedded):
             raise
-        why = f"no summary is smaller than the {error.before} tokens that would go"
-        count = len(conversation)
-        return Compaction(before, before, kept=count, why_not=why), []
+        return _no_gain(conversation, before, error.before), []
     after = kept + _tokens(entry)
     left = len(conversation) - 1
     done = Compaction(before, after, compacted.replaced, left, entry.id, state)
     return done, list(conversation.take_unsaved())
+
+
+def _no_gain(conversation: Conversation, tokens: int, gone: int) -> Compaction:
+    why = f"no summary is smaller than the {gone} tokens that would go"
+    return Compaction(tokens, tokens, kept=len(conversation), why_not=why)
 
 
 def _tokens(entry: Entry) -> int:
