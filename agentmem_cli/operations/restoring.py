@@ -83,15 +83,20 @@ def _restore(now: Conversation, then: Conversation, at_ms: int) -> None:
     last = next(
         (i for i in range(most - first) if not _same(old[-1 - i], new[-1 - i])), most - first
     )
-    if first < len(old) - last or first < len(new) - last:
-        put = new[first : len(new) - last]
-        restore_in_parts(now, first, len(old) - last, put, by=by, at=at_ms)
-    for id_, aside in list(now.asides.items()):
-        if aside.kind == COMPACTED and id_ not in then.asides:
-            now.remove_aside(id_, by=by, at=at_ms)
-    for id_, aside in then.asides.items():
-        if aside.kind == COMPACTED and now.asides.get(id_) != aside:
-            now.put_aside(aside, id_, by=by, at=at_ms)
+    marks = {id_: each for id_, each in then.asides.items() if each.kind == COMPACTED}
+    stale = [id_ for id_, each in now.asides.items() if each.kind == COMPACTED and id_ not in marks]
+    missing = [id_ for id_, each in marks.items() if now.asides.get(id_) != each]
+    if first == len(old) == len(new):
+        if not old or not (stale or missing or now.halt != then.halt):
+            return
+        # Why the same message again: what belongs to a splice is undone with it.
+        first = len(old) - 1
+    put = new[first : len(new) - last]
+    restore_in_parts(now, first, len(old) - last, put, by=by, at=at_ms)
+    for id_ in stale:
+        now.remove_aside(id_, by=by, at=at_ms)
+    for id_ in missing:
+        now.put_aside(marks[id_], id_, by=by, at=at_ms)
     now.set_halt(then.halt, by=by, at=at_ms)
 
 

@@ -92,10 +92,12 @@ def undo(
         SessionError: A log does not read.
         ConflictError: The agent is retired, or a log was changed.
     """
-    if dry_run:
+    if dry_run or steps > 1:
+        # Why also before several: where there are not so many, none is taken back.
         state = _State(store, log, at_ms)
         state.undo(steps, compaction=compaction, whole=True)
-        return Undoing(tuple(state.taken), len(state.journal))
+        if dry_run:
+            return Undoing(tuple(state.taken), len(state.journal))
 
     def work(state: _State, left: int) -> None:
         state.undo(left, compaction=compaction)
@@ -107,10 +109,11 @@ def redo(
     store: DirStore, log: str, *, steps: int = 1, at_ms: int, dry_run: bool = False
 ) -> Undoing:
     """Take the newest undos back, if nothing was changed since; see `undo`."""
-    if dry_run:
+    if dry_run or steps > 1:
         state = _State(store, log, at_ms)
         state.redo(steps, whole=True)
-        return Undoing(tuple(state.taken), len(state.journal))
+        if dry_run:
+            return Undoing(tuple(state.taken), len(state.journal))
     return _run(store, log, lambda state, left: state.redo(left), steps, at_ms)
 
 
@@ -119,8 +122,8 @@ def _run(
 ) -> Undoing:
     """Take *steps* back, mostly as one append.
 
-    Two of the core memory of one log are two, so that each can be brought
-    back by itself.
+    Each of core memory begins another, so that the order of the records is
+    that of the steps, and each can be brought back by itself.
     """
     taken: list[Taken] = []
     written: Written | None = None
@@ -177,14 +180,14 @@ class _State:
         self._by = Author.plugin(BY)
 
     def undo(self, steps: int, *, compaction: bool, whole: bool = False) -> None:
-        """Take up to *steps* changes back; one of each core memory, unless *whole*."""
+        """Take up to *steps* changes back; one of core memory as the first, unless *whole*."""
         while len(self.taken) < steps:
             unit = self._newest(compaction=compaction)
             core = None if compaction else max(self._cores, key=lambda each: each.newest_n)
             if core is not None and core.newest_n > (-1 if unit is None else unit.n):
                 if core.newest_n < self._barrier:
                     raise self._nothing(compaction=compaction)
-                if core.used and not whole:
+                if self.taken and not whole:
                     return
                 self.taken.append(core.undo())
             elif unit is not None:
@@ -194,7 +197,7 @@ class _State:
                 raise self._nothing(compaction=compaction)
 
     def redo(self, steps: int, *, whole: bool = False) -> None:
-        """Take up to *steps* undos back; one of each core memory, unless *whole*."""
+        """Take up to *steps* undos back; one of core memory as the first, unless *whole*."""
         while len(self.taken) < steps:
             core = max(self._cores, key=lambda each: each.undo_n)
             n = max([*self._undos, core.undo_n])
@@ -206,7 +209,7 @@ class _State:
                 msg = f"there is no undo to take back: the session was changed since (n {newer})"
                 raise Nothing(msg)
             if core.undo_n == n:
-                if core.used and not whole:
+                if self.taken and not whole:
                     return
                 self.taken.append(core.redo())
             else:
@@ -274,11 +277,6 @@ class _Core:
     def undo_n(self) -> int:
         """The ``n`` of the newest undo that stands; -1: there is none."""
         return self._undos[-1].n if self._undos else -1
-
-    @property
-    def used(self) -> bool:
-        """Whether something is taken back already."""
-        return self._undone is not None
 
     def undo(self) -> Taken:
         """Take the newest change back."""
