@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from agentmem_cli.errors import NotFoundError, UsageError
 from agentmem_cli.operations.changing import Written, alike, change, compared, refuse_retired
 from agentmem_cli.operations.places import check_unambiguous
-from agentmem_cli.operations.undoing import BY
 from agentmem_cli.session.author import Author
+from agentmem_cli.session.journal import OURS
 from agentmem_cli.session.pairing import MERGEABLE, validate
 from agentmem_cli.session.reader import fold_log
 from agentmem_cli.session.summaries import COMPACTED
@@ -76,7 +76,7 @@ def restore(
 
 
 def _restore(now: Conversation, then: Conversation, at_ms: int) -> None:
-    by = Author.plugin(BY, "restore")
+    by = Author.plugin(OURS, "restore")
     old, new = now.entries, then.entries
     most = min(len(old), len(new))
     first = next((i for i in range(most) if not _same(old[i], new[i])), most)
@@ -145,7 +145,7 @@ def splice(  # noqa: PLR0913 - one option of the command each
             msg = "the range is empty, and nothing is put there"
             raise UsageError(msg, hint="--with FILE puts messages in.")
         before = _problems(conversation)
-        conversation.splice(from_, to, messages, by=Author.plugin(BY, "splice"), at=at_ms)
+        conversation.splice(from_, to, messages, by=Author.plugin(OURS, "splice"), at=at_ms)
         worse = _problems(conversation) - before
         if worse and not force:
             told = ", ".join(sorted(f"{kind} {call}" for kind, call in worse)[:5])

@@ -17,7 +17,7 @@ from agentmem_cli.operations.core import history
 from agentmem_cli.session.aside import Aside
 from agentmem_cli.session.author import Author
 from agentmem_cli.session.core_values import PREFIX, CoreValues
-from agentmem_cli.session.journal import UNDO, fold_journal
+from agentmem_cli.session.journal import OURS, UNDO, fold_journal
 from agentmem_cli.session.keys import SESSION
 from agentmem_cli.session.refusals import Nothing
 from agentmem_cli.session.takeback import resolve, take_back
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from agentmem_cli.session.journal import JournalFold, Unit
     from agentmem_cli.session.record import LogRecord
     from agentmem_cli.storage.directory import DirStore
-
-BY: Final = "agentmem"
-"""The plugin that undoes, as the author of its records."""
 
 CORE: Final = "core memory"
 """The kind of a change of core memory."""
@@ -177,7 +174,7 @@ class _State:
         self._cores = [_Core(fold) for fold in cores]
         self.taken: list[Taken] = []
         """What was taken back so far, in that order."""
-        self._by = Author.plugin(BY)
+        self._by = Author.plugin(OURS)
 
     def undo(self, steps: int, *, compaction: bool, whole: bool = False) -> None:
         """Take up to *steps* changes back; one of core memory as the first, unless *whole*."""
@@ -236,7 +233,7 @@ class _State:
 
     def _take_back(self, unit: Unit, told: Unit, title: str) -> None:
         before = list(self.journal.entries)
-        by = Author.plugin(BY, title)
+        by = Author.plugin(OURS, title)
         take_back(self.journal, unit, by=by, at=self.at_ms)
         last = self.journal.entries[-1].id if self.journal.entries else None
         mark = Aside(UNDO, self._by, {"undoes": unit.n}, last)

@@ -33,6 +33,10 @@ UNDO: Final = "agentmem.undo"
 """The kind of the side record of a change that takes another one back: ``{"undoes": n}``."""
 
 
+OURS: Final = "agentmem"
+"""The plugin that undoes, restores and splices here, as the author of its records."""
+
+
 class Pushed(NamedTuple):
     """Entries that were added at the end."""
 
@@ -102,7 +106,7 @@ class Unit:
         return "splice"
 
 
-_NAMES: Final = {"clearing": "clearing", "agentmem": None}
+_NAMES: Final = {"clearing": "clearing", OURS: None}
 """What changes are called by the plugin that made them; None: by its title."""
 
 
