@@ -299,7 +299,8 @@ class _Core:
         wish = as_before(history.before(self._past, self._undone), self._undone)
         values = CoreValues.of(self.fold.saved)
         planned = plan(values, wish.blocks, Told(undoes=wish.undoes), t=at_ms, config=wish.config)
-        planned.check(guarded=wish.guarded)
+        # Why unguarded: what was protected since is what would be undone.
+        planned.check(guarded=False)
         return planned.records()
 
 
