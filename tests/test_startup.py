@@ -92,12 +92,30 @@ def test_a_list_of_nothing_loads_nothing_slow(words: tuple[str, ...]) -> None:
     assert loaded & SLOW == set()
 
 
-@pytest.mark.parametrize("words", [("list",), ("show", "by-hand"), ("show", "by-hand", "--json")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("list",),
+        ("show", "by-hand"),
+        ("show", "by-hand", "--json"),
+        ("core", "list", "by-hand"),
+        ("core", "render", "by-hand", "--as-of", "now"),
+        ("core", "history", "by-hand"),
+    ],
+)
 def test_looking_at_a_session_loads_nothing_slow(words: tuple[str, ...], session: Path) -> None:
     loaded = _packages(_loaded(PROGRAM, *words))
 
     assert session.is_dir()
     assert loaded & SLOW == set()
+
+
+def test_a_look_at_core_memory_loads_nothing_of_its_changes(session: Path) -> None:
+    loaded = _loaded(PROGRAM, "core", "render", "by-hand")
+
+    assert session.is_dir()
+    assert "agentmem_cli.operations.core.looking" in loaded
+    assert "agentmem_cli.operations.core.changing" not in loaded
 
 
 def test_a_session_that_is_not_there_loads_nothing_slow() -> None:

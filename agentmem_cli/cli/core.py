@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from agentmem_cli.cli.app import Commands, summary
+from agentmem_cli.errors import UsageError
 
 if TYPE_CHECKING:
     # Typer's copy of Click has no public names for what its hooks are given.
@@ -79,16 +80,17 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     add_completion=False,
-    no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
-@app.callback()
-def core() -> None:
+@app.callback(invoke_without_command=True)
+def core(context: typer.Context) -> None:
     """Core memory: a few blocks of text that a model always sees.
 
     Types: system, persona, human, facts, goals, scratch. The blocks are saved
     values of the log of the session, or with --agent of an agent, so that
     every change has a past, an author and a reason.
     """
+    if context.invoked_subcommand is None:
+        raise UsageError("no verb given", hint="agentmem core --help lists the verbs.")

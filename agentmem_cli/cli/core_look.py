@@ -88,11 +88,11 @@ def _budget_lines(room: Budget) -> list[str]:
     return [
         (
             f"contents: {used} ({room.used_bytes / room.max_bytes:.1%}), {left}; "
-            f"{count(content.characters)} characters, about {count(content.tokens)} tokens"
+            f"{count(content.characters)} characters, about {count(content.tokens, 'token')}"
         ),
         (
             f"as sent: {count(sent.bytes)} bytes, {count(sent.characters)} characters, "
-            f"about {count(sent.tokens)} tokens"
+            f"about {count(sent.tokens, 'token')}"
         ),
     ]
 

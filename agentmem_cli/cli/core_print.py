@@ -52,7 +52,8 @@ def _warn(session: str, changed: Changed) -> None:
 def lines_of(plan: Plan) -> list[str]:
     """Return what a plan does, a line each, and the room that is left."""
     if plan.changes_nothing:
-        return ["nothing changes"]
+        undone = f"; what was changed from {plan.told.undoes} on is undone"
+        return ["nothing changes" + (undone if plan.mark is not None else "")]
     lines = [_line(change) for change in plan.changes]
     if plan.changes_config:
         lines.append(f"bound: {count(plan.before.max_bytes)} -> {count(plan.max_bytes)} bytes")

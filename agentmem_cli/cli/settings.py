@@ -50,6 +50,11 @@ class Settings:
         self.no_pager = no_pager
         self.debug = debug
 
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """The environment, for programs that are started."""
+        return self._environ
+
     @classmethod
     def of(cls, context: Context) -> Settings:
         """Return the settings of the run that *context* belongs to."""

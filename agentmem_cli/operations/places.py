@@ -176,14 +176,11 @@ def _is_compaction(line: Line) -> bool:
     """Whether a record is a compaction: a splice by its author, or one that came with an import."""
     fields = line.fields
     if fields.get("type") == "splice":
-        by = fields.get("by")
-        authors = [by]
         with_ = fields.get("with")
-        authors += [
-            entry.get("author")
-            for entry in (with_ if isinstance(with_, list) else [])
-            if isinstance(entry, dict)
-        ]
+        authors = [fields.get("by")]
+        # Why one alone: what an undo puts back may have an earlier summary among others.
+        if isinstance(with_, list) and len(with_) == 1 and isinstance(with_[0], dict):
+            authors.append(with_[0].get("author"))
         return any(
             isinstance(author, dict) and author.get("kind") == {"plugin": "compaction"}
             for author in authors

@@ -107,6 +107,23 @@ def loads_text(text: str) -> JSON:
     return value
 
 
+def is_exact(value: JSON) -> bool:
+    """Whether *value*, decoded fast, can be nothing but what stood there.
+
+    orjson changes floats, and whole numbers only into a float or into 0.
+    """
+    todo: list[JSON] = [value]
+    while todo:
+        item = todo.pop()
+        if type(item) is dict:
+            todo.extend(item.values())
+        elif type(item) is list:
+            todo.extend(item)
+        elif type(item) is float or (type(item) is int and item == 0):
+            return False
+    return True
+
+
 def loads_object(data: bytes) -> Object:
     """Decode *data* exactly; anything but an object is a ``ValueError``."""
     value = loads(data)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from agentmem_cli import errors
 from agentmem_cli.limits import U64_MAX
 from agentmem_cli.session.applied import CannotApply
-from agentmem_cli.session.codec import loads_fast
+from agentmem_cli.session.codec import is_exact, loads_fast
 from agentmem_cli.session.conversation import Conversation
 from agentmem_cli.session.entry import Entry
 from agentmem_cli.session.keys import FORMAT
@@ -309,7 +309,10 @@ class LogFold:
     def _take_other(self, line: Line, kind: str) -> None:
         if kind == "state":
             try:
-                saved = decode_saved(self.source.exact(line.offset, line.length))
+                fields = line.fields
+                if not is_exact(fields.get("value")):
+                    fields = self.source.exact(line.offset, line.length)
+                saved = decode_saved(fields)
             except BadRecord as error:
                 self._fault(line, BAD_RECORD, str(error))
                 return

@@ -16,12 +16,14 @@ from agentmem_cli.session.change import Push, Reset, SetAside, SetHalt, Splice
 from agentmem_cli.session.conversation import Conversation
 from agentmem_cli.session.fold import LogFold
 from agentmem_cli.session.reader import open_log, reading
+from agentmem_cli.session.record import decode_by
 from agentmem_cli.session.source import LogSource
 from agentmem_cli.session.summaries import COMPACTED, summary_in
 from agentmem_cli.session.values import Noted
 
 if TYPE_CHECKING:
     from agentmem_cli.session.aside import Aside
+    from agentmem_cli.session.author import Author
     from agentmem_cli.session.change import Change, ChangeRecord
     from agentmem_cli.session.entry import Entry
     from agentmem_cli.session.lines import Line
@@ -29,6 +31,10 @@ if TYPE_CHECKING:
 
 UNDO: Final = "agentmem.undo"
 """The kind of the side record of a change that takes another one back: ``{"undoes": n}``."""
+
+
+OURS: Final = "agentmem"
+"""The plugin that undoes, restores and splices here, as the author of its records."""
 
 
 class Pushed(NamedTuple):
@@ -69,7 +75,7 @@ Step = Pushed | Spliced | AsideSet | HaltSet
 class Unit:
     """One change, as it is undone: all of it together."""
 
-    __slots__ = ("last_seq", "n", "steps", "summary", "t", "undoes")
+    __slots__ = ("by", "last_seq", "n", "steps", "summary", "t", "undoes")
 
     def __init__(self, n: int, t: int, seq: int, step: Step) -> None:
         """Begin with the record at *n* and *seq*, written at *t* ms."""
@@ -83,21 +89,25 @@ class Unit:
         """The ``n`` of the change that it takes back; None: it takes none back."""
         self.summary: int | None = None
         """The id of the summary that it put; None: it is no compaction."""
+        self.by: Author | None = None
+        """Who made it; None: it does not say."""
 
     @property
     def kind(self) -> str:
-        """``append``, ``compaction``, ``undo``, ``edit``, ``removal`` or ``splice``."""
+        """``append``, ``compaction``, ``undo``, what its author calls it, or ``splice``."""
         if self.undoes is not None:
             return "undo"
         if self.summary is not None:
             return "compaction"
-        first = self.steps[0]
-        if isinstance(first, Pushed):
+        if isinstance(self.steps[0], Pushed):
             return "append"
-        assert isinstance(first, Spliced)
-        if not first.put:
-            return "removal"
-        return "edit" if {entry.id for entry in first.removed} >= set(first.put) else "splice"
+        if self.by is not None and self.by.name in _NAMES:
+            return _NAMES[self.by.name] or str(self.by.title)
+        return "splice"
+
+
+_NAMES: Final = {"clearing": "clearing", OURS: None}
+"""What changes are called by the plugin that made them; None: by its title."""
 
 
 class Journal(Conversation):
@@ -164,6 +174,12 @@ class Journal(Conversation):
                 self._units.clear()
                 self.barrier = fold.last_n
 
+    def name_newest(self, n: int, by: Author | None) -> None:
+        """Say who made the change whose first record is that at *n*, if one begins there."""
+        last = self._units[-1] if self._units else None
+        if isinstance(last, Unit) and last.n == n:
+            last.by = by
+
     def units(self) -> list[Unit]:
         """Return the changes since the last reset, oldest first."""
         return [
@@ -210,7 +226,9 @@ class Journal(Conversation):
             undoes = value.get("undoes") if isinstance(value, dict) else None
             unit.undoes = undoes if type(undoes) is int else None
             unit.last_seq = -2  # Why: the mark ends the change; nothing joins it.
-        elif COMPACTED in (getattr(aside, "kind", None), getattr(step.before, "kind", None)):
+        elif (aside is not None and aside.kind == COMPACTED) or (
+            step.before is not None and step.before.kind == COMPACTED and unit.summary is None
+        ):
             self._join(fold, unit, step)
 
     def _joined(self, fold: LogFold) -> Unit | None:
@@ -240,6 +258,8 @@ class JournalFold(LogFold):
     def _take(self, line: Line) -> None:
         super()._take(line)
         fields = line.fields
+        if "by" in fields:
+            self.journal.name_newest(self.last_n, decode_by(fields))
         key = fields.get("key")
         if fields.get("type") == "state" and type(key) is str and key.startswith(self._prefix):
             self.noted.append(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agentmem_cli.session.journal import AsideSet, HaltSet, Pushed, Spliced
+from agentmem_cli.session.journal import OURS, AsideSet, HaltSet, Pushed, Spliced
 from agentmem_cli.session.refusals import Moved
 
 if TYPE_CHECKING:
@@ -55,6 +55,8 @@ def _uncompacted(unit: Unit, step: Spliced, done: dict[int, Unit]) -> int | None
     """Return the compaction that *unit* took back without saying so, as the crate does it."""
     if len(step.removed) != 1 or unit.summary is not None or len(unit.steps) == 1:
         return None
+    if unit.by is not None and unit.by.name == OURS:
+        return None  # Why: ours say so; a restored place is a change of its own.
     summary = step.removed[0].id
     for n in reversed(done):
         first = done[n].steps[0]
@@ -72,7 +74,9 @@ def take_back(
     Raises:
         Moved: What it put does not stand as it put it.
     """
-    for step in reversed(unit.steps):
+    first, *rest = unit.steps
+    # Why the messages first: side records belong to the splice that they follow.
+    for step in (first, *reversed(rest)):
         match step:
             case Pushed():
                 place = _find(conversation, unit.n, step.ids)

@@ -367,9 +367,14 @@ GUARDED = [
 @pytest.mark.parametrize("force", [False, True])
 @pytest.mark.parametrize("words", GUARDED, ids=" ".join)
 def test_a_read_only_block_is_guarded_from_every_verb(
-    session: Path, words: tuple[str, ...], force: bool, monkeypatch: pytest.MonkeyPatch
+    session: Path,
+    words: tuple[str, ...],
+    force: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     monkeypatch.setenv("EDITOR", "sed -i s/Ada/Eve/")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     _set("Eve")
     _set("Ada", "human", "--label", "l")
     _set("f", "facts")
@@ -693,3 +698,13 @@ def test_a_block_can_be_given_as_json_of_any_content() -> None:
     ok("core", "import", "one", stdin=given)
 
     assert _get("goals") == content.encode("utf-8", "surrogatepass")
+
+
+def test_core_without_a_verb_says_so() -> None:
+    done = run("core")
+
+    assert done.status == 2
+    assert (
+        done.err == "agentmem: error: no verb given\nhint: agentmem core --help lists the verbs.\n"
+    )
+    assert "no such command 'sett'" in run("core", "sett", "one").err

@@ -362,6 +362,23 @@ def test_an_undo_that_another_one_takes_back_lets_the_change_stand_again(root: P
     assert _get() == "a"
 
 
+def test_changes_that_together_come_to_nothing_are_undone_too() -> None:
+    _set("a")
+    _set("b", "facts")
+    ok("core", "remove", "one", "facts")
+    _set("c")
+    _set("a")
+    told = ok("core", "undo", "one", "--steps", "2").err
+    ok("core", "undo", "one", "--steps", "2")
+    left = [each["action"] for each in _history() if each["stands"]]
+    ok("core", "undo", "one")
+
+    assert "what was changed from" in told
+    assert left == ["set"]
+    assert run("core", "get", "one", "human").status == 3
+    assert run("core", "undo", "one").status == 3
+
+
 def test_a_dry_run_of_an_undo_says_what_it_would_be(session: Path) -> None:
     _set("a")
     _set("abc")

@@ -6,11 +6,12 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agentmem_cli.session.codec import dumps
 from tests.cli.running import header, join, message, ok, pushed, record, run, turns, write
 from tests.unit.imports import building
 
 if TYPE_CHECKING:
-    from agentmem_cli.session.codec import Object
+    from agentmem_cli.session.codec import JSON, Object
     from tests.cli.running import Value
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "json.md"
@@ -107,8 +108,85 @@ def _printed(root: Path, tmp_path: Path) -> list[Value]:
         ("export", f"pi-{building.SESSION_ID}", "--as", "original", "-o", tmp_path / "o.jsonl"),
         ("export", "one", "--as", "messages", "-o", tmp_path / "m.json"),
         *_replacing(root, tmp_path),
+        *_core(tmp_path),
+        *_compacting(tmp_path),
     ]
     return [value for words in commands for value in run(*words, "--json", stdin=b"x").objects]
+
+
+def _compacting(tmp_path: Path) -> list[tuple[str | Path, ...]]:
+    """Commands that make a conversation smaller or take changes back."""
+    asked: JSON = [
+        {"role": "user", "content": "a request"},
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "toolcall", "id": "c", "function": {"name": "read", "arguments": {}}}
+            ],
+        },
+        {
+            "role": "user",
+            "content": [
+                {
+                    "type": "toolresult",
+                    "call": "c",
+                    "name": "read",
+                    "content": [{"type": "text", "text": "much " * 900}],
+                }
+            ],
+        },
+        {"role": "assistant", "content": "a long reply " * 200},
+        {"role": "user", "content": "thanks"},
+    ]
+    assert isinstance(asked, list)
+    talk = building.put(tmp_path / "talk", b"".join(dumps(each) + b"\n" for each in asked))
+    return [
+        ("append", "two", talk),
+        ("clear", "two", "--keep", "0"),
+        ("compact", "two", "--plan"),
+        ("compact", "two", "--dry-run"),
+        ("compact", "two"),
+        ("compact", "two"),
+        ("compact", "two", "--plan"),
+        ("diff", "two", "start"),
+        ("diff", "two", "before-compaction"),
+        ("diff", "one", "start"),
+        ("undo", "two", "--steps", "3"),
+        ("redo", "two", "--steps", "2"),
+        ("core", "set", "two", "human", "x"),
+        ("undo", "two"),
+        ("splice", "two", ":", "--with", talk),
+        ("restore", "two", "start", "--dry-run"),
+    ]
+
+
+def _core(tmp_path: Path) -> list[tuple[str | Path, ...]]:
+    """Every verb of core memory."""
+    verbs: list[tuple[str | Path, ...]] = [
+        ("set", "human", "a </block>", "--label", "l", "--reason", "r", "--description", "d"),
+        ("set", "human", "x" * 20_000, "--dry-run"),
+        ("append", "facts", "b"),
+        ("protect", "facts"),
+        ("list",),
+        ("show",),
+        ("get", "human"),
+        ("render",),
+        ("lint",),
+        ("config",),
+        ("config", "--max-bytes", "5000"),
+        ("history",),
+        ("blame", "human"),
+        ("diff", "start"),
+        ("unprotect", "facts"),
+        ("export",),
+        ("export", "-o", tmp_path / "core.json"),
+        ("import", tmp_path / "core.json"),
+        ("remove", "facts", "--by", "bob"),
+        ("undo",),
+        ("list",),
+        ("history",),
+    ]
+    return [("core", verb, "two", *words) for verb, *words in verbs]
 
 
 def _replacing(root: Path, tmp_path: Path) -> list[tuple[str | Path, ...]]:

@@ -82,6 +82,8 @@ class Plan(NamedTuple):
     max_bytes: int
     """How many bytes of contents there may be from now on."""
     told: Told
+    asked: tuple[str, ...] = ()
+    """Keys of what was asked for, whether or not it is another value."""
 
     @property
     def changes_config(self) -> bool:
@@ -124,6 +126,7 @@ class Plan(NamedTuple):
             Full: All contents would be larger than they may be.
         """
         held = [each.block_type for each in self.changes if each.before and each.before.read_only]
+        held += self._marked_held()
         if guarded and held:
             raise BlockProtected(held)
         keys = [key_of(each.block_type) for each in self.changes]
@@ -146,9 +149,32 @@ class Plan(NamedTuple):
             asked = sum(each.size_after for each in grown)
             raise Full(self.before.used_bytes, self.max_bytes, asked, self.over_bytes)
 
+    def _marked_held(self) -> list[MemoryBlockType]:
+        """Return the read-only block that only gets the mark of an undo."""
+        stored = next(
+            (each for kind, each in self.before.blocks.items() if key_of(kind) == self.mark), None
+        )
+        return [] if stored is None or not stored.read_only else [stored.block.block_type]
+
+    @property
+    def mark(self) -> str | None:
+        """The key that tells of an undo of changes that together come to nothing."""
+        if self.told.undoes is None or not self.changes_nothing:
+            return None
+        free = [key for key in self.asked if key not in self.before.bad]
+        return next(iter([key for key in free if key in self.before.raw] or free), None)
+
     def records(self) -> list[LogRecord]:
-        """Return what is written: nothing where nothing changes."""
+        """Return what is written: nothing where nothing changes, but for the mark of an undo."""
         made: list[LogRecord] = []
+        if self.mark is not None:
+            now = self.before.raw.get(self.mark)
+            if isinstance(now, dict):
+                return [Saved(self.mark, _said(now, self.told))]
+            empty: Object = (
+                {"max_bytes": CORE_MEMORY_BYTES_MAX} if self.mark == CONFIG else {"content": ""}
+            )
+            return [Saved(self.mark, _said(empty, self.told)), Saved(self.mark, None)]
         if self.changes_config:
             made += _removal(CONFIG, self.before.raw.get(CONFIG), self.told, self.config)
         for change in self.changes:
@@ -211,7 +237,8 @@ def plan(
         bound, kept = CORE_MEMORY_BYTES_MAX, None
         if config:
             bound, kept = read_max_bytes(dict(config)), _said(config, told)
-    return Plan(values, changes, kept, bound, told)
+    asked = tuple(map(key_of, wanted)) + (() if config is None else (CONFIG,))
+    return Plan(values, changes, kept, bound, told, asked)
 
 
 def _changes(values: CoreValues, wanted: Wanted, told: Told, t: int) -> Iterator[BlockChange]:

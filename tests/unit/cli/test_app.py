@@ -10,6 +10,7 @@ import typer
 import agentmem_cli
 from agentmem_cli._entry import main
 from agentmem_cli.cli import app
+from agentmem_cli.cli.core import CoreGroup
 from tests.e2e.commands import PLACES
 
 if TYPE_CHECKING:
@@ -60,7 +61,8 @@ def test_every_command_is_made_under_its_name() -> None:
 
 def test_every_command_explains_itself_and_its_words() -> None:
     faults = []
-    for name, command in _commands_by_name().items():
+    verbs = {f"core {name}": command for name, command in CoreGroup(name="core").commands.items()}
+    for name, command in {**_commands_by_name(), **verbs}.items():
         texts = [getattr(command, "help", None)]
         for parameter in getattr(command, "params", []):
             texts.append(getattr(parameter, "help", None))

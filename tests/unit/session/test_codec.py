@@ -215,3 +215,27 @@ def test_the_exact_writer_knows_every_kind_of_value() -> None:
         dumps(value)
         == b'[1180591620717411303424,true,false,null,1.5,null,"\xc3\xa9\\ud800",{"a":[],"b":{}}]'
     )
+
+
+@given(value=json_values(12))
+def test_what_counts_as_exact_when_decoded_fast_is_what_the_exact_reader_gives(value: JSON) -> None:
+    data = dumps(value)
+    try:
+        fast = codec.loads_fast(data)
+    except ValueError:
+        return  # half of a surrogate pair, which only the exact reader reads
+
+    assert not codec.is_exact(fast) or same(fast, loads(data))
+
+
+@pytest.mark.parametrize(
+    "text", ["1.10", "-0", "1e400", "18446744073709551616", "[-0]", '{"a":1.0}']
+)
+def test_numbers_that_may_have_been_changed_are_not_exact(text: str) -> None:
+    try:
+        fast = codec.loads_fast(text.encode())
+    except ValueError:
+        fast = 1.0
+
+    assert not codec.is_exact(fast)
+    assert codec.is_exact([{"a": "1.10", "b": [7, None, True, -1]}])

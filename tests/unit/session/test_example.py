@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agentmem_cli import DirStore, MemoryStore, Message, load, save
+from agentmem_cli import (
+    CoreMemory,
+    DirStore,
+    MemoryBlockType,
+    MemoryStore,
+    Message,
+    load,
+    save,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,3 +37,15 @@ def test_the_example_works_on_a_directory(tmp_path: Path) -> None:
 
     assert load(again, "user-123") == conversation
     assert load(again, "user-123").messages[0].text == "My name is Alice."
+
+
+def test_the_example_of_core_memory_works_as_the_seed_shows_it() -> None:
+    core = CoreMemory()
+    core.set_block(MemoryBlockType.SYSTEM, "Answer in one sentence.")
+    core.set_block(MemoryBlockType.HUMAN, "User: Alice")
+
+    context = core.render()
+
+    assert core.used_bytes() > 0
+    assert "Answer in one sentence." in context
+    assert context.index("sentence") < context.index("Alice")

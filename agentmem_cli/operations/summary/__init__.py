@@ -1,0 +1,1 @@
+"""The embedded summarizer: notes about a conversation by rules, without a model."""
