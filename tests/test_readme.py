@@ -57,6 +57,12 @@ def test_readme_has_examples() -> None:
     assert commands[:3] == ["import", "list", "show"]
 
 
+def test_each_command_stands_once_in_the_table() -> None:
+    rows = re.findall(r"^\| `(\S+)", README, re.MULTILINE)
+
+    assert sorted(set(rows)) == sorted(rows)
+
+
 @pytest.mark.slow
 def test_every_example_prints_what_readme_shows(tmp_path: Path) -> None:
     (tmp_path / "config").mkdir()

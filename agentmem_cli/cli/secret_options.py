@@ -11,7 +11,7 @@ import typer
 
 from agentmem_cli.cli import complete
 from agentmem_cli.cli.given_files import read_given
-from agentmem_cli.errors import UsageError
+from agentmem_cli.errors import AgentMemError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -166,7 +166,7 @@ def spec_of(settings: Settings, wishes: Wishes, *, looks_only: bool, jobs: int |
 
     Raises:
         UsageError: An option, or a file that it names, cannot be read.
-        OSError: The key cannot be made.
+        AgentMemError: The key cannot be made.
     """
     from agentmem_cli.operations.secrets.masks import AllowList
     from agentmem_cli.operations.secrets.spec import Spec
@@ -204,8 +204,9 @@ def _key(settings: Settings, wishes: Wishes, *, looks_only: bool) -> bytes | Non
     except OSError as error:
         if looks_only and not wishes.keep:
             return None  # Why: a look needs none; in a build there may be no place for it.
-        error.add_note("--no-fingerprint works without a key")
-        raise
+        where = f"{settings.config_folder}: {error.strerror or error}"
+        msg = f"the key of masks cannot be read or made: {where}"
+        raise AgentMemError(msg, hint="--no-fingerprint works without a key.") from None
 
 
 def _given(wishes: Wishes) -> Given:

@@ -598,6 +598,7 @@ def test_a_key_that_cannot_be_had_stops_a_redaction(
     without = redact("one", "--no-fingerprint")
 
     assert refused.status == 2
+    assert "--no-fingerprint" in refused.err
     assert without.status == 0
 
 

@@ -364,6 +364,27 @@ def test_a_file_that_is_packed_is_told_as_unread(tmp_path: Path) -> None:
     assert "packed by gzip" in done.objects[0]["why"]
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le"])
+def test_text_in_wide_characters_is_told_as_unread_and_left_whole(
+    root: Path, tmp_path: Path, encoding: str
+) -> None:
+    data = f"password = {PASSWORD}\r\n{TOKEN}\r\n".encode(encoding)
+    file = tmp_path / "shell.log"
+    file.write_bytes(data)
+    session(root)
+    kept = root / "one" / "files" / "plugins" / "shell.txt"
+    kept.parent.mkdir(parents=True)
+    kept.write_bytes(data)
+
+    alone = run("scan", "--files", file)
+    done = run("redact", "one", "--yes", "--force")
+
+    assert alone.status == done.status == 1
+    assert "write it as UTF-8" in alone.err
+    assert "write it as UTF-8" in done.err
+    assert kept.read_bytes() == data
+
+
 def test_one_file_that_cannot_be_read_does_not_stop_the_others(tmp_path: Path) -> None:
     path = folder(tmp_path)
     link = tmp_path / "link"

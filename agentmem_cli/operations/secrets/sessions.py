@@ -39,6 +39,35 @@ PACKED: Final = {
     b"7z\xbc\xaf": "7-Zip",
 }
 """How files begin whose bytes say nothing until they are unpacked."""
+_WIDE: Final = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
+_WIDE_BYTES: Final = 1 << 10
+_WIDE_LEAST: Final = 8
+"""Bytes of a file's beginning by which wide characters are told."""
+_PLAIN: Final = "".join(map(chr, range(0x20, 0x7F))) + "\t\r\n"
+
+
+def why_unread(head: bytes) -> str | None:
+    """Say, by how a file begins, why no rule can know what it says; None: rules can."""
+    for magic, kind in PACKED.items():
+        if head.startswith(magic):
+            return f"packed by {kind}: unpack it to have it looked at"
+    if is_wide(head):
+        return "text of two or four bytes a character: write it as UTF-8 to have it looked at"
+    return None
+
+
+def is_wide(head: bytes) -> bool:
+    """Whether a file begins as text in UTF-16 or UTF-32 does, with a mark of that or without."""
+    if head.startswith(_WIDE):
+        return True
+    head = head[: min(_WIDE_BYTES, len(head) // 4 * 4)]
+    if len(head) < _WIDE_LEAST or not head.count(0):
+        return False
+    for encoding in ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"):
+        text = head.decode(encoding, "replace")
+        if sum(map(text.count, _PLAIN)) >= len(text) * 3 // 4:
+            return True
+    return False
 
 
 class Looked(NamedTuple):
@@ -131,7 +160,7 @@ def _is_no_text(name: str, head: bytes) -> bool:
     """Would a mask break a file? Text with some odd bytes in it is still text."""
     if is_text(head, HEAD_BYTES):
         return False
-    return head.startswith(_FORMS) or (b"\0" in head and not name.endswith(_TEXTS))
+    return head.startswith(_FORMS) or is_wide(head) or (b"\0" in head and not name.endswith(_TEXTS))
 
 
 def _name(search: Search, where: str, name: str) -> None:
@@ -192,11 +221,9 @@ def _packed(search: Search, where: str, opened: LogFile) -> None:
 
 def _bytes(search: Search, where: str, opened: LogFile, head: bytes) -> None:
     """Look at bytes that are no text: what is found is told, and not changed."""
-    for magic, kind in PACKED.items():
-        if head.startswith(magic):
-            why = f"packed by {kind}: unpack it to have it looked at"
-            search.findings.unread.append(Unread(Place(where), why))
-            break
+    why = why_unread(head)
+    if why is not None:
+        search.findings.unread.append(Unread(Place(where), why))
     for data in windows(opened):
         search.seen(data)
         if search.eye.is_blind:

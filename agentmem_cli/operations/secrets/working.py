@@ -318,7 +318,7 @@ def _look(
     swap: Swap, target: Target, looking: Looking, advance: Callable[[int], None] | None
 ) -> tuple[_Looked, Findings]:
     """Look at an open file and its name."""
-    from agentmem_cli.operations.secrets.sessions import PACKED
+    from agentmem_cli.operations.secrets.sessions import why_unread
 
     single = SingleFile(target.id, looking, advance)
     source = swap.reader()
@@ -331,10 +331,9 @@ def _look(
     findings.rows = [
         row._replace(fate="bytes") if row.fate == "mask" else row for row in findings.rows
     ]
-    for magic, kind in PACKED.items():
-        if head.startswith(magic):
-            findings.unread.append(Unread(Place(target.id), f"packed by {kind}"))
-            break
+    why = why_unread(head)
+    if why is not None:
+        findings.unread.append(Unread(Place(target.id), why))
     return _Looked(single, may_change=False), findings
 
 
