@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final
 
+from benchmarks.compact_rows import COMPACT_ROWS
 from benchmarks.core_rows import CORE_ROWS
 from benchmarks.import_rows import IMPORT_ROWS
 from benchmarks.redact_rows import REDACT_ROWS
@@ -187,4 +188,5 @@ ROWS: Final = (
     *IMPORT_ROWS,
     *REDACT_ROWS,
     *CORE_ROWS,
+    *COMPACT_ROWS,
 )

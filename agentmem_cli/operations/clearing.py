@@ -12,7 +12,8 @@ from agentmem_cli.session.reader import fold_log
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agentmem_cli.session.clearing import Cleared, ClearToolOutputs
+    from agentmem_cli.session.clearing import Cleared, ClearPlan, ClearToolOutputs
+    from agentmem_cli.session.conversation import Conversation
     from agentmem_cli.session.fold import LogFold
     from agentmem_cli.session.record import LogRecord
     from agentmem_cli.storage.directory import DirStore
@@ -55,8 +56,9 @@ def clear(
         conversation = fold.conversation
         before = estimate_tokens(entry.stored for entry in conversation.entries)
         plan = rule.plan(conversation)
+        old = _taking(conversation, plan)
         plan.apply(conversation, by=Author.plugin(BY), at=at_ms)
-        after = estimate_tokens(entry.stored for entry in conversation.entries)
+        after = before - old + _taking(conversation, plan)
         done.append(Clearing(plan.cleared, before, after, tuple(sorted(plan.places))))
         return [(fold, conversation.take_unsaved())]
 
@@ -65,3 +67,9 @@ def clear(
         return done[0]
     written = change(store, log, prepare, at_ms=at_ms)
     return done[0]._replace(written=written)
+
+
+def _taking(conversation: Conversation, plan: ClearPlan) -> int:
+    """Return what the messages that *plan* clears are estimated to take now."""
+    entries = (entry for entry in conversation.entries if entry.id in plan.places)
+    return estimate_tokens(entry.stored for entry in entries)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from agentmem_cli.session.cutting import Shape, shape_of
 from agentmem_cli.session.reader import fold_log
@@ -68,7 +68,15 @@ class Weighed:
         fields = line.fields
         kind = fields.get("type")
         if kind == "push":
-            self._put(len(self.shapes), len(self.shapes), fields.get("entries"))
+            entries = fields.get("entries")
+            if type(entries) is list and len(entries) == 1:
+                # Why apart: almost every record of a log is one.
+                value = _message(entries[0])
+                shape = shape_of(value)
+                self.shapes.append(shape)
+                self.tracked.append(tracked_in(value, self.rules) if shape.asked else _NONE)
+            else:
+                self._put(len(self.shapes), len(self.shapes), entries)
         elif kind == "splice":
             from_, to = fields["from"], fields["to"]
             assert isinstance(from_, int)
@@ -82,6 +90,9 @@ class Weighed:
         values = [_message(item) for item in entries] if isinstance(entries, list) else []
         self.shapes[from_:to] = [shape_of(value) for value in values]
         self.tracked[from_:to] = [tracked_in(value, self.rules) for value in values]
+
+
+_NONE: Final[list[tuple[str, str]]] = []
 
 
 def _message(item: JSON) -> Object:

@@ -78,6 +78,17 @@ class HeuristicTokenCounter:
 
     def count_value(self, value: Object) -> int:
         """Return the estimate of the message whose JSON is *value*."""
+        content = value.get("content")
+        if type(content) is list and len(content) == 1:
+            part = content[0]
+            if type(part) is dict:
+                # Why apart: most messages are one part, and a log has many messages.
+                text = part.get("text")
+                if type(text) is str and part.get("type") == "text":
+                    size = len(text) if text.isascii() else _size(text)
+                    return self.per_message - int(-size // self.bytes_per_token)
+                if part.get("type") == "toolresult":
+                    return self.per_message + self.count_result(part)
         return self.count_values((value,))
 
     def count_values(self, values: Iterable[Object]) -> int:
@@ -134,14 +145,19 @@ class HeuristicTokenCounter:
         return self._tokens(len(dumps(part)))
 
     def _call(self, function: Object) -> int:
-        name, arguments = function.get("name"), function.get("arguments")
+        name = function.get("name")
         size = _size(name) if isinstance(name, str) else 0
         if "arguments" in function:
-            size += len(dumps(arguments))
+            size += len(dumps(function["arguments"]))
         return self._tokens(size)
 
     def count_result(self, part: Object) -> int:
         """Return the estimate of a tool's result: the sum of its parts."""
+        content = part.get("content")
+        if type(content) is list and len(content) == 1 and type(content[0]) is dict:
+            text = content[0].get("text")
+            if type(text) is str and content[0].get("type") == "text":
+                return self._tokens(_size(text))
         whole = 0
         for inner in parts_of(part):
             kind, text = inner.get("type"), inner.get("text")

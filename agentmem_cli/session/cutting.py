@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from agentmem_cli.session.counting import DEFAULT_COUNTER
+from agentmem_cli.session.message import call_id
 from agentmem_cli.session.pairing import calls_of, owes_nothing
 
 if TYPE_CHECKING:
@@ -33,19 +34,25 @@ class Shape(NamedTuple):
 
 def shape_of(value: Object) -> Shape:
     """Return the shape of the message whose JSON is *value*."""
+    role, content = value.get("role"), value.get("content")
+    named = role if type(role) is str else ""
     tokens = DEFAULT_COUNTER.count_value(value)
-    role = value.get("role")
+    if type(content) is not list:
+        return Shape(tokens, named)
+    if len(content) == 1 and type(part := content[0]) is dict:
+        # Why apart: a compaction comes here for every message of a log, and most
+        # hold a text alone, or one result.
+        kind = part.get("type")
+        if kind == "text":
+            return Shape(tokens, named)
+        if kind == "toolresult":
+            answered = (call_id(part.get("call")) or "",)
+            return Shape(tokens, named, (), answered, only_results=True)
     calls = calls_of(value)
     if not (calls.asked or calls.answered):
-        return Shape(tokens, role if isinstance(role, str) else "")
-    return Shape(
-        tokens,
-        role if isinstance(role, str) else "",
-        calls.asked,
-        calls.answered,
-        not owes_nothing(value),
-        calls.only_results,
-    )
+        return Shape(tokens, named)
+    owes = not (calls.asked and owes_nothing(value))
+    return Shape(tokens, named, calls.asked, calls.answered, owes, calls.only_results)
 
 
 def find_cut(shapes: Sequence[Shape], start: int, keep_tokens: int, *, forced: bool) -> int | None:

@@ -142,10 +142,10 @@ def tracked_in(value: Object, rules: Sequence[TrackArgument]) -> list[tuple[str,
         arguments = function.get("arguments") if isinstance(function, dict) else None
         if not isinstance(function, dict) or not isinstance(arguments, dict):
             continue
-        for rule in rules:
-            item = arguments.get(rule.argument)
-            if function.get("name") == rule.tool and isinstance(item, str):
-                found.append((rule.set, item))
+        tool = function.get("name")
+        for name, argument, set_name in rules:
+            if name == tool and isinstance(item := arguments.get(argument), str):
+                found.append((set_name, item))
     return found
 
 
