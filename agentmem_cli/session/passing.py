@@ -11,17 +11,16 @@ import io
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli import errors
-from agentmem_cli.session.fold import LogFold
 from agentmem_cli.session.forms import form_of
 from agentmem_cli.session.lines import whole_records
 from agentmem_cli.session.rawlines import by_of, fields_of, stamp_of, strings_changed
 from agentmem_cli.session.rewriting import Record
-from agentmem_cli.session.source import LogSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from agentmem_cli.session.codec import Object
+    from agentmem_cli.session.fold import LogFold
     from agentmem_cli.session.images import BlobFiles
     from agentmem_cli.session.rewriting import Rewrite
     from agentmem_cli.session.source import OpenLog
@@ -175,6 +174,10 @@ class LogPass:
         Raises:
             errors.SessionError: A line cannot be read or applied.
         """
+        # Why here: files that are no session's are rewritten without a fold.
+        from agentmem_cli.session.fold import LogFold
+        from agentmem_cli.session.source import LogSource
+
         self._stage, self._header, self._told = stage, header, told
         source = LogSource(self, files)
         return LogFold(self.log, source, strict=not self._as_text).run()

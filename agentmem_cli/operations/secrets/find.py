@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeAlias
 
 from agentmem_cli.operations.secrets.blocks import blocks, lines_of
 from agentmem_cli.operations.secrets.deltas import Run, Streams, may_stream
@@ -22,25 +22,25 @@ from agentmem_cli.operations.secrets.marks import Marks, Spot, Streamed, event_k
 from agentmem_cli.operations.secrets.plain import Characters, Plain
 from agentmem_cli.operations.secrets.quick import text_of_json
 from agentmem_cli.session.codec import loads
-from agentmem_cli.session.scanning import TooDeep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from concurrent.futures import Future
     from types import TracebackType
 
-    from agentmem_cli.operations.secrets.blocks import Readable
+    from agentmem_cli.operations.secrets.blocks import Block, Readable
     from agentmem_cli.operations.secrets.findings import Finding
     from agentmem_cli.operations.secrets.looking import Looking
 
-BATCH_BYTES: Final = 256 << 10
-"""Bytes of events that a thread takes at once."""
-
 AHEAD_MAX: Final = 6
-"""Batches that wait or are looked at; more would only hold memory."""
+"""Blocks, and texts, that wait or are looked at; more would only hold memory."""
 
-TOGETHER_BYTES: Final = 64 << 10
-"""Bytes of events that are looked at in one go."""
+TOGETHER_BYTES: Final = 8 << 10
+"""Bytes of events that are looked at in one go.
+
+A call of the engine costs as much as some kilobytes, and each rule that may fit goes over
+all of them.
+"""
 
 TEXT_BYTES: Final = 256 << 10
 """Bytes of lines of a text that are looked at together."""
@@ -58,11 +58,29 @@ class _Event(NamedTuple):
     """What is scanned; None: the event is looked at string by string."""
 
 
+class _Line(NamedTuple):
+    """A line that is no JSON, on its way to those around it."""
+
+    line: int
+    raw: bytes
+
+
 class _Text(NamedTuple):
     line: int
     raw: bytes
     skip: int
     """Bytes at the beginning that were looked at already."""
+
+
+_Seen: TypeAlias = "tuple[bytes, Found]"
+"""An event's key, and what it holds."""
+
+
+class _Held(NamedTuple):
+    """What a block holds, in the order of its lines."""
+
+    events: int
+    each: list[_Line | _Seen]
 
 
 class Search:
@@ -81,7 +99,8 @@ class Search:
         self.findings.values.update(looking.given.literals)
         self._advance = advance
         self._pool = ThreadPoolExecutor(max(1, looking.threads), "agentmem-scan")
-        self._waiting: deque[Future[list[tuple[bytes, Found]]]] = deque()
+        self._blocks: deque[Future[_Held]] = deque()
+        self._waiting: deque[Future[list[_Seen]] | list[_Seen]] = deque()
 
     def __enter__(self) -> Self:
         return self
@@ -97,20 +116,19 @@ class Search:
 
     def lines(self, name: str, source: Readable, *, is_log: bool = False) -> None:
         """Look at a source line by line."""
-        batch = _Batch()
+        text = _Gathering()
         streams = Streams()
         before = len(self.findings.rows)
         for block in blocks(source):
             self.seen(block.data)
-            streaming = may_stream(block.data)
-            for number, raw in enumerate(lines_of(block.data), block.line):
-                batch.add(self._event(number, raw), number, raw)
-                if streaming or streams.is_open:
+            self._blocks.append(self._pool.submit(self._look, name, block, is_log))
+            if streams.is_open or may_stream(block.data):
+                for number, raw in enumerate(lines_of(block.data), block.line):
                     for run in streams.pass_by(number, raw):
                         self._run(name, run)
-                if batch.size > BATCH_BYTES:
-                    self._submit(name, batch.taken(), is_log=is_log)
-        self._submit(name, batch.taken(end=True), is_log=is_log)
+            self._ordered(name, text, AHEAD_MAX)
+        self._ordered(name, text, 0)
+        self._text(name, text.flush())
         for run in streams.end():
             self._run(name, run)
         self._gather(0)
@@ -131,33 +149,31 @@ class Search:
         if self._advance is not None:
             self._advance(len(data))
 
-    def _event(self, number: int, raw: bytes) -> _Event | None:
-        """Return a line as an event; None where it is no JSON."""
-        if self.eye.is_blind:
-            return _Event(number, raw, b"")
-        if raw[:1] not in _OPENS and raw.lstrip()[:1] not in _OPENS:
-            return None
-        try:
-            return _Event(number, raw, text_of_json(raw))
-        except ValueError:
-            pass
-        try:
-            loads(raw)
-        except TooDeep:
-            return None
-        except ValueError:
-            return None
-        return _Event(number, raw, None)
+    def _ordered(self, name: str, text: _Gathering, keep: int) -> None:
+        """Take what blocks hold, in the order of the lines, until only *keep* are ahead."""
+        while len(self._blocks) > keep:
+            held = self._blocks.popleft().result()
+            self.findings.events += held.events
+            for each in held.each:
+                if not isinstance(each, _Line):
+                    self._text(name, text.flush())
+                    self._waiting.append([each])
+                    continue
+                if each.line != text.next:
+                    self._text(name, text.flush())
+                self._text(name, text.add(each.line, each.raw))
+            self._gather(AHEAD_MAX)
 
-    def _submit(self, name: str, batch: list[_Event | _Text], *, is_log: bool) -> None:
-        self.findings.events += len(batch)
-        if batch and not self.eye.is_blind:
-            self._waiting.append(self._pool.submit(self._look, name, batch, is_log))
-        self._gather(AHEAD_MAX)
+    def _text(self, name: str, text: _Text | None) -> None:
+        if text is not None:
+            self.findings.events += 1
+            self._waiting.append(self._pool.submit(self._look_at_text, name, text))
+            self._gather(AHEAD_MAX)
 
     def _gather(self, keep: int) -> None:
         while len(self._waiting) > keep:
-            for key, found in self._waiting.popleft().result():
+            first = self._waiting.popleft()
+            for key, found in first if isinstance(first, list) else first.result():
                 self._take(key, found)
 
     def _take(self, key: bytes, found: Found) -> None:
@@ -168,37 +184,48 @@ class Search:
         for place, parts in found.lines.items():
             self.marks.lines.setdefault(place, []).extend(parts)
 
+    # -- on other threads --------------------------------------------------
+
     def _look(
         self,
         name: str,
-        batch: list[_Event | _Text],
+        block: Block,
         is_log: bool,  # noqa: FBT001 - of a thread
-    ) -> list[tuple[bytes, Found]]:
-        found: list[tuple[bytes, Found]] = []
+    ) -> _Held:
+        # Why decoded here, too: a thread that decodes for the others has them wait for their
+        # turn behind each call of the engine, some milliseconds after one of microseconds.
+        if self.eye.is_blind:
+            return _Held(sum(1 for _ in lines_of(block.data)), [])
+        found: list[_Line | _Seen] = []
         small: list[_Event] = []
-        size = 0
-        for each in batch:
-            if isinstance(each, _Text):
-                place = Place(name, each.line)
-                found += _by_line(each, self.eye.plain(Plain(each.raw), place))
-            elif each.text is None:
-                found.append(self._one(name, each, is_log=is_log))
-            else:
-                small.append(each)
-                size += len(each.text)
-                if size > TOGETHER_BYTES:
-                    found += self._together(name, small, is_log=is_log)
-                    small, size = [], 0
-        return [*found, *self._together(name, small, is_log=is_log)]
+        size = events = 0
+        for number, raw in enumerate(lines_of(block.data), block.line):
+            event = _event(number, raw)
+            if event is not None and event.text is not None:
+                small.append(event)
+                size += len(event.text)
+                if size < TOGETHER_BYTES:
+                    continue
+            events += len(small)
+            found += self._together(name, small, is_log=is_log)
+            small, size = [], 0
+            if event is None:
+                found.append(_Line(number, raw))
+            elif event.text is None:
+                events += 1
+                found.append(self._one(name, event, is_log=is_log))
+        found += self._together(name, small, is_log=is_log)
+        return _Held(events + len(small), found)
 
-    def _together(
-        self, name: str, events: list[_Event], *, is_log: bool
-    ) -> Iterator[tuple[bytes, Found]]:
+    def _look_at_text(self, name: str, text: _Text) -> list[_Seen]:
+        return list(_by_line(text, self.eye.plain(Plain(text.raw), Place(name, text.line))))
+
+    def _together(self, name: str, events: list[_Event], *, is_log: bool) -> Iterator[_Seen]:
         """Look at events in one go, since most hold nothing; then at each that may."""
         for index in self.eye.touched([each.text or b"" for each in events]) if events else ():
             yield self._one(name, events[index], is_log=is_log)
 
-    def _one(self, name: str, each: _Event, *, is_log: bool) -> tuple[bytes, Found]:
+    def _one(self, name: str, each: _Event, *, is_log: bool) -> _Seen:
         place = Place(name, each.line, _stamp(each.raw) if is_log else None)
         return event_key(each.raw), self.eye.look(each.raw, place, is_record=is_log)
 
@@ -230,43 +257,30 @@ class Search:
 _OPENS: Final = frozenset({b"{", b"[", b'"'})
 
 
-class _Batch:
-    """Events and texts on their way to a thread.
-
-    Attributes:
-        size: Their bytes.
-    """
-
-    def __init__(self) -> None:
-        self.size = 0
-        self._events: list[_Event | _Text] = []
-        self._text = _Gathering()
-
-    def add(self, event: _Event | None, number: int, raw: bytes) -> None:
-        """Take an event, or a line that is none."""
-        if event is None:
-            self._put(self._text.add(number, raw))
-            return
-        self._put(self._text.flush())
-        self._put(event)
-
-    def _put(self, each: _Event | _Text | None) -> None:
-        if each is not None:
-            self._events.append(each)
-            self.size += len(each.raw)
-
-    def taken(self, *, end: bool = False) -> list[_Event | _Text]:
-        """Return what was gathered, and begin anew; at the *end* with the text that is open."""
-        if end:
-            self._put(self._text.flush())
-        events, self._events, self.size = self._events, [], 0
-        return events
+def _event(number: int, raw: bytes) -> _Event | None:
+    """Return a line as an event; None where it is no JSON."""
+    if raw[:1] not in _OPENS and raw.lstrip()[:1] not in _OPENS:
+        return None
+    try:
+        return _Event(number, raw, text_of_json(raw))
+    except ValueError:
+        pass
+    try:
+        loads(raw)
+    except ValueError:  # `TooDeep` as well
+        return None
+    return _Event(number, raw, None)
 
 
 class _Gathering:
-    """Lines that are no JSON, gathered so that what stands on several of them is seen whole."""
+    """Lines that are no JSON, gathered so that what stands on several of them is seen whole.
+
+    Attributes:
+        next: The number of the line that goes on with them; another begins anew.
+    """
 
     def __init__(self) -> None:
+        self.next = 0
         self._lines: list[bytes] = []
         self._first = 0
         self._size = 0
@@ -276,6 +290,7 @@ class _Gathering:
         """Take a line; return a text that is long enough to be looked at."""
         if not self._lines:
             self._first = number
+        self.next = number + 1
         self._lines.append(raw)
         self._size += len(raw) + 1
         if self._size < TEXT_BYTES + self._skip:
@@ -303,7 +318,7 @@ class _Gathering:
         return _Text(self._first, text, skip) if len(text) > skip else None
 
 
-def _by_line(text: _Text, found: Found) -> Iterator[tuple[bytes, Found]]:
+def _by_line(text: _Text, found: Found) -> Iterator[_Seen]:
     """Part what was found in a text among its lines, since these are masked one by one.
 
     What stands on several lines is masked in the first, and goes from the

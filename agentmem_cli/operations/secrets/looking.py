@@ -107,6 +107,8 @@ class Eye:
         spans = Spans() if self._scan is None else self._scan(blanked(together))
         if spans.capped:
             return list(range(len(texts)))
+        if not spans and not self._patterns:
+            return []
         starts = [0, *accumulate(len(text) + len(BETWEEN) for text in texts)]
         found: set[int] = set()
         for span in spans:
