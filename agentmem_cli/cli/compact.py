@@ -20,6 +20,16 @@ PolicyOption = Annotated[
     typer.Option("--policy", metavar="FILE", help="A policy as JSON; - is standard input."),
 ]
 
+TimeLimitOption = Annotated[
+    float | None,
+    typer.Option(
+        "--time-limit",
+        metavar="SECONDS",
+        min=0.1,
+        help="How long the command may take; 600 if not given.",
+    ),
+]
+
 
 def compact(
     context: typer.Context,
@@ -51,15 +61,7 @@ def compact(
         str, typer.Option("--focus", metavar="TEXT", help="What to keep above all.")
     ] = "",
     policy: PolicyOption = None,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(
-            "--time-limit",
-            metavar="SECONDS",
-            min=0.1,
-            help="How long the command may take; 600 if not given.",
-        ),
-    ] = None,
+    time_limit: TimeLimitOption = None,
     plan: Annotated[
         bool,
         typer.Option("--plan", help="Print what a model would be asked, as JSON; change nothing."),
