@@ -19,26 +19,35 @@ PolicyOption = Annotated[
     str | None,
     typer.Option("--policy", metavar="FILE", help="A policy as JSON; - is standard input."),
 ]
+SummarizerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--summarizer",
+        metavar="COMMAND",
+        help="A command that reads the request and prints the summary, like: ollama run MODEL",
+    ),
+]
+SummaryFileOption = Annotated[
+    str | None,
+    typer.Option("--summary-file", metavar="FILE", help="The summary itself; - is standard input."),
+]
+TimeLimitOption = Annotated[
+    float | None,
+    typer.Option(
+        "--time-limit",
+        metavar="SECONDS",
+        min=0.1,
+        help="How long the command may take; 600 if not given.",
+    ),
+]
 
 
 def compact(
     context: typer.Context,
     session: SessionArg,
     agent: AgentOption = None,
-    summarizer: Annotated[
-        str | None,
-        typer.Option(
-            "--summarizer",
-            metavar="COMMAND",
-            help="A command that reads the request and prints the summary, like: ollama run MODEL",
-        ),
-    ] = None,
-    summary_file: Annotated[
-        str | None,
-        typer.Option(
-            "--summary-file", metavar="FILE", help="The summary itself; - is standard input."
-        ),
-    ] = None,
+    summarizer: SummarizerOption = None,
+    summary_file: SummaryFileOption = None,
     keep: Annotated[
         int | None,
         typer.Option("--keep", metavar="TOKENS", min=0, help="Keep this much of the newest talk."),
@@ -51,15 +60,7 @@ def compact(
         str, typer.Option("--focus", metavar="TEXT", help="What to keep above all.")
     ] = "",
     policy: PolicyOption = None,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(
-            "--time-limit",
-            metavar="SECONDS",
-            min=0.1,
-            help="How long the command may take; 600 if not given.",
-        ),
-    ] = None,
+    time_limit: TimeLimitOption = None,
     plan: Annotated[
         bool,
         typer.Option("--plan", help="Print what a model would be asked, as JSON; change nothing."),
