@@ -19,6 +19,27 @@ PolicyOption = Annotated[
     str | None,
     typer.Option("--policy", metavar="FILE", help="A policy as JSON; - is standard input."),
 ]
+SummarizerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--summarizer",
+        metavar="COMMAND",
+        help="A command that reads the request and prints the summary, like: ollama run MODEL",
+    ),
+]
+SummaryFileOption = Annotated[
+    str | None,
+    typer.Option("--summary-file", metavar="FILE", help="The summary itself; - is standard input."),
+]
+TimeLimitOption = Annotated[
+    float | None,
+    typer.Option(
+        "--time-limit",
+        metavar="SECONDS",
+        min=0.1,
+        help="How long the command may take; 600 if not given.",
+    ),
+]
 
 TimeLimitOption = Annotated[
     float | None,
@@ -35,20 +56,8 @@ def compact(
     context: typer.Context,
     session: SessionArg,
     agent: AgentOption = None,
-    summarizer: Annotated[
-        str | None,
-        typer.Option(
-            "--summarizer",
-            metavar="COMMAND",
-            help="A command that reads the request and prints the summary, like: ollama run MODEL",
-        ),
-    ] = None,
-    summary_file: Annotated[
-        str | None,
-        typer.Option(
-            "--summary-file", metavar="FILE", help="The summary itself; - is standard input."
-        ),
-    ] = None,
+    summarizer: SummarizerOption = None,
+    summary_file: SummaryFileOption = None,
     keep: Annotated[
         int | None,
         typer.Option("--keep", metavar="TOKENS", min=0, help="Keep this much of the newest talk."),
