@@ -353,6 +353,16 @@ def test_a_receipt_counts_what_changed_and_not_what_was_looked_at(
     assert [(each["changed"], each["unchanged"]) for each in receipts] == [(1, 1), (0, 2)]
 
 
+def test_a_receipt_counts_values_that_are_masked_in_their_place_alone(root: Path) -> None:
+    words = [said(n, f"password={word}") for n, word in enumerate(("postgres", "welcome"), 1)]
+    write(root, "one", "main", join([header(), *words]))
+
+    done = run("redact", "one", "--yes", "--force")
+
+    assert "2 masks" in done.out
+    assert "2 different values" in done.out
+
+
 def test_names_cannot_be_masked_and_rename_helps(root: Path) -> None:
     write(root, "one", TOKEN, join([header(TOKEN), said(1, TOKEN)]))
 

@@ -63,7 +63,9 @@ def told_of(findings: Findings, masker: Masker) -> Object:
     """Return the counts that every receipt has."""
     return {
         "masks": {kind: masker.kinds[kind] for kind in sorted(masker.kinds)},
-        "values": len(findings.values),
+        "values": len(
+            findings.values.keys() | {row.value for row in findings.rows if row.fate == "mask"}
+        ),
         "strings": masker.strings,
         "signatures_removed": masker.signatures,
         "encrypted_not_looked_into": findings.opaque,
