@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from agentmem_cli.cli.app import COMMANDS
+
 PROJECT = Path(__file__).parent.parent
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
 AGE = re.compile(r"(\d+ \w+ ago|now)")
@@ -58,9 +60,12 @@ def test_readme_has_examples() -> None:
 
 
 def test_each_command_stands_once_in_the_table() -> None:
-    rows = re.findall(r"^\| `(\S+)", README, re.MULTILINE)
+    table = README.partition("## The commands\n")[2].partition("\n\nEach has")[0]
+    cells = re.findall(r"^\| ([^|]+) \|", table, re.MULTILINE)
 
-    assert sorted(set(rows)) == sorted(rows)
+    rows = [name for cell in cells for name in re.findall(r"`([a-z-]+)", cell)]
+
+    assert sorted(rows) == sorted(COMMANDS)
 
 
 @pytest.mark.slow

@@ -41,16 +41,6 @@ TimeLimitOption = Annotated[
     ),
 ]
 
-TimeLimitOption = Annotated[
-    float | None,
-    typer.Option(
-        "--time-limit",
-        metavar="SECONDS",
-        min=0.1,
-        help="How long the command may take; 600 if not given.",
-    ),
-]
-
 
 def compact(
     context: typer.Context,
