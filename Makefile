@@ -30,8 +30,11 @@ types: $(DEV)
 smoke: $(DEV)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh scripts/smoke.sh
 
+# Two processes, for two cores, and since tests that kill at every call copy the whole process.
 check: $(DEV)
-	$(BIN)/python -m pytest -q $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -q -p no:cacheprovider tests/unit $(PYTEST_ARGS) > .check.log 2>&1 & unit=$$!; \
+	$(BIN)/python -m pytest -q --ignore=tests/unit $(PYTEST_ARGS); status=$$?; \
+	wait $$unit || status=1; cat .check.log; rm -f .check.log; exit $$status
 
 bench: $(PACKAGE)
 	@$(BIN)/python -m compileall -q agentmem_cli
