@@ -1,0 +1,445 @@
+"""The command grep, and how it prints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
+
+import typer
+
+from agentmem_cli.cli.options import (
+    JsonOption,
+    LabelOption,
+    LargerOption,
+    ModelOption,
+    OlderOption,
+    SessionsArg,
+    TitleOption,
+)
+from agentmem_cli.cli.settings import Settings
+from agentmem_cli.cli.sought import Filtered
+from agentmem_cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from agentmem_cli.cli.output import Output
+    from agentmem_cli.operations.catalog import Found
+    from agentmem_cli.operations.needles import Needle
+    from agentmem_cli.operations.searching import Hit, Limits
+    from agentmem_cli.storage.directory import DirStore
+
+MATCH: Final = "agentmem.match/1"
+"""One line of a text that matches."""
+
+COUNT: Final = "agentmem.match-count/1"
+"""How much of one session matches."""
+
+_NO_MATCH: Final = 1
+_TROUBLE: Final = 2
+
+_BAR_BYTES: Final = 200_000_000
+"""Bytes of logs from which a bar shows how far the search is: about a second of decoding."""
+
+_ADDRESS_COLUMNS: Final = 48
+"""Columns of a screen that an address may take before less of the line is shown."""
+
+ContextOption = Annotated[
+    int | None,
+    typer.Option("--context", "-C", metavar="N", min=0, help="N lines before and after, too."),
+]
+
+
+class _Wanted(NamedTuple):
+    """How the answers are to be printed."""
+
+    needle: Needle
+    limits: Limits
+    agent: str | None
+    before: int
+    after: int
+    json: bool
+    short: bool
+    """Counts or names only."""
+
+
+def grep(
+    context: typer.Context,
+    pattern: Annotated[
+        str, typer.Argument(metavar="PATTERN", help="A regular expression; with -F a text.")
+    ],
+    sessions: SessionsArg = None,
+    fixed: Annotated[
+        bool, typer.Option("--fixed-strings", "-F", help="Look for the pattern as plain text.")
+    ] = False,
+    ignore_case: Annotated[
+        bool, typer.Option("--ignore-case", "-i", help="Small and great letters are the same.")
+    ] = False,
+    role: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--role",
+            metavar="ROLE",
+            help="Only what user, assistant, system or tool (results) said; repeatable.",
+        ),
+    ] = None,
+    tool: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tool", metavar="NAME", help="Only calls of this tool and their results; repeatable."
+        ),
+    ] = None,
+    past: Annotated[
+        bool, typer.Option("--all", help="Messages too that were taken out or replaced.")
+    ] = False,
+    counted: Annotated[
+        bool, typer.Option("--count", "-c", help="Only how many messages match, by session.")
+    ] = False,
+    names: Annotated[
+        bool, typer.Option("--sessions-with-matches", "-l", help="Only the names of sessions.")
+    ] = False,
+    after: Annotated[
+        int | None,
+        typer.Option("--after-context", "-A", metavar="N", min=0, help="N lines after it, too."),
+    ] = None,
+    before: Annotated[
+        int | None,
+        typer.Option("--before-context", "-B", metavar="N", min=0, help="N lines before, too."),
+    ] = None,
+    around: ContextOption = None,
+    agent: Annotated[
+        str | None,
+        typer.Option("--agent", metavar="ID", help="Only agents whose ids begin so."),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option("--since", metavar="TIME", help="Only messages made at this time or later."),
+    ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option(
+            "--until", metavar="TIME", help="Only messages made before; a day is included."
+        ),
+    ] = None,
+    project: Annotated[
+        str | None,
+        typer.Option("--project", metavar="FOLDER", help="Only sessions that worked there."),
+    ] = None,
+    model: ModelOption = None,
+    label: LabelOption = None,
+    title: TitleOption = None,
+    larger: LargerOption = None,
+    older: OlderOption = None,
+    json: JsonOption = False,
+) -> int | None:
+    """Find a text in what messages say, in calls and in results.
+
+    It looks at the decoded text, however the log spells it, of the messages
+    that stand now. Each line has its address, session:agent:mN, which show
+    takes: agentmem show SESSION --agent AGENT --from ADDRESS. The exit status
+    is 1 where nothing matches.
+    """
+    from agentmem_cli.cli.sought import sessions_to_read
+    from agentmem_cli.operations.needles import needle_of
+
+    settings = Settings.of(context)
+    if counted and names:
+        raise UsageError("-c and -l do not go together")
+    if agent == "":
+        raise UsageError("--agent is empty")
+    wanted = _Wanted(
+        needle_of(pattern, fixed=fixed, ignore_case=ignore_case),
+        _limits(settings, role, tool, since, until, past=past),
+        agent,
+        before if before is not None else around or 0,
+        after if after is not None else around or 0,
+        json,
+        counted or names,
+    )
+    given = Filtered(None, None, model, label, title, larger, older, project)
+    found = sessions_to_read(settings, sessions, given)
+    return _Run(settings, wanted, found, names=names).run()
+
+
+def _limits(
+    settings: Settings,
+    role: Sequence[str] | None,
+    tool: Sequence[str] | None,
+    since: str | None,
+    until: str | None,
+    *,
+    past: bool,
+) -> Limits:
+    from agentmem_cli.cli.options import filters
+    from agentmem_cli.operations.searching import Limits
+
+    for option, words in (("--role", role), ("--tool", tool)):
+        if words and "" in words:
+            raise UsageError(f"{option} is empty")
+    times = filters(settings, since=since, until=until)
+    return Limits(
+        frozenset(role) if role else None,
+        frozenset(tool) if tool else None,
+        times.since_ms,
+        times.until_ms,
+        past,
+    )
+
+
+class _Run:
+    """One search over sessions."""
+
+    def __init__(
+        self, settings: Settings, wanted: _Wanted, found: Sequence[Found], *, names: bool
+    ) -> None:
+        self.settings = settings
+        self.wanted = wanted
+        self._found = found
+        self._names = names
+        self._first: Hit | None = None
+        self._first_in = ""
+        self._messages = 0
+        self._lines = 0
+        self._sessions = 0
+        self._bytes = 0
+        self._failed = False
+
+    def run(self) -> int | None:
+        from time import perf_counter
+
+        from agentmem_cli.cli.sought import open_to_read
+
+        begun = perf_counter()
+        stores = ((one, open_to_read(self.settings, one)) for one in self._found)
+        with self.settings.output(paged=not self.wanted.json) as out:
+            for found, store in stores:
+                if store is None:
+                    self._failed = True
+                else:
+                    self._search(out, found, store)
+        if not self.wanted.json:
+            self._tell(perf_counter() - begun)
+        if self._failed:
+            return _TROUBLE
+        return None if self._messages else _NO_MATCH
+
+    def _search(self, out: Output, found: Found, store: DirStore) -> None:
+        from agentmem_cli.cli.output import ClosedOutputError, warn
+        from agentmem_cli.cli.render import progress
+        from agentmem_cli.cli.sought import agents_to_read
+        from agentmem_cli.errors import SessionError
+
+        before = self._messages, self._lines
+        try:
+            logs = agents_to_read(store, self.wanted.agent)
+            size = sum(store.log_stat(log).size for log in logs)
+            shown = self.settings if size > _BAR_BYTES and self.settings.columns is None else None
+            if shown is None:
+                self._search_logs(out, found, store, logs, None)
+            else:
+                with progress(f"grep {found.id}", size, shown) as advance:
+                    self._search_logs(out, found, store, logs, advance)
+        except ClosedOutputError:
+            raise
+        except (SessionError, FileNotFoundError) as error:
+            self._failed = True
+            warn(f"{found.id}: {error}")
+        else:
+            self._bytes += size
+        if self._messages > before[0]:
+            self._sessions += 1
+            if self.wanted.short:
+                self._print_short(out, found, self._messages - before[0], self._lines - before[1])
+
+    def _search_logs(
+        self,
+        out: Output,
+        found: Found,
+        store: DirStore,
+        logs: Sequence[str],
+        advance: Callable[[int], None] | None,
+    ) -> None:
+        from agentmem_cli.operations.searching import search_log
+
+        printer = None if self.wanted.short else _Printer(self.settings, self.wanted, out, found.id)
+        for log in logs:
+            last = -1, -1
+            for hit in search_log(store, log, self.wanted.needle, self.wanted.limits, advance):
+                # Why with n: a message that was replaced has the number of what replaced it.
+                place = hit.id, -1 if hit.n is None else hit.n
+                if place != last:
+                    self._messages += 1
+                    last = place
+                    if self._names:
+                        return
+                if self._first is None:
+                    self._first, self._first_in = hit, found.id
+                if printer is None:
+                    continue
+                self._lines += printer.hit(hit)
+
+    def _print_short(self, out: Output, found: Found, messages: int, lines: int) -> None:
+        from agentmem_cli.cli.text import one_line
+
+        del lines
+        if self.wanted.json:
+            count = None if self._names else messages
+            out.object(COUNT, {"session": found.id, "messages": count})
+        else:
+            name = one_line(found.id)
+            out.line(name if self._names else f"{name}:{messages}")
+
+    def _tell(self, elapsed_s: float) -> None:
+        """Say how much matched, how much was searched, and how to go on."""
+        from agentmem_cli.cli.output import talk
+        from agentmem_cli.cli.render import count, summary
+        from agentmem_cli.cli.text import one_line
+
+        searched = f"searched {summary(len(self._found), 'session', self._bytes, elapsed_s)}"
+        if not self._messages:
+            talk(f"Nothing matches; {searched}")
+            return
+        told = [] if self._names else [count(self._messages, "message")]
+        told.append(count(self._sessions, "session"))
+        talk(f"{' in '.join(told)}; {searched}")
+        if self._first is not None and not self.wanted.short:
+            words = " ".join(_quoted(word) for word in show_words(self._first_in, self._first))
+            talk(one_line(f"agentmem {words}"))
+
+
+def _quoted(word: str) -> str:
+    import shlex
+
+    return shlex.quote(word)
+
+
+def address(session: str, hit: Hit) -> str:
+    """Return where a hit is: the session, its agent, the message."""
+    return f"{session}:{hit.log}:m{hit.id}"
+
+
+def show_words(session: str, hit: Hit) -> list[str]:
+    """Return the words that make `agentmem` show a hit."""
+    words = ["show", session, "--agent", hit.log, "--from", f"m{hit.id}"]
+    if not hit.stands and hit.n is not None:
+        words += ["--as-of", str(hit.n + 1)]
+    return words
+
+
+class _Printer:
+    """Prints the lines of hits."""
+
+    def __init__(self, settings: Settings, wanted: _Wanted, out: Output, session: str) -> None:
+        self._settings = settings
+        self._wanted = wanted
+        self._out = out
+        self._session = session
+        self._any = False
+        self._log = ""
+        self._prefix = ""
+        self._plain = not (settings.colour or settings.columns or wanted.json) and not (
+            wanted.before or wanted.after
+        )
+
+    def hit(self, hit: Hit) -> int:
+        """Print the lines of a hit; return how many match."""
+        if self._plain:
+            return self._print_plain(hit)
+        numbers = self._wanted.needle.lines(hit.text)
+        lines = hit.text.split("\n")
+        if self._wanted.json:
+            for number in numbers:
+                self._print_json(hit, lines, number)
+        else:
+            self._print_text(hit, lines, numbers)
+        return len(numbers)
+
+    def _print_plain(self, hit: Hit) -> int:
+        """Print matching lines and nothing else, as fast as can be."""
+        from agentmem_cli.cli.text import one_line, visible
+
+        matching = self._wanted.needle.matching(hit.text)
+        told = visible("\n".join(matching))
+        if hit.log != self._log:
+            self._log = hit.log
+            self._prefix = one_line(f"{self._session}:{hit.log}:m")
+        prefix = f"{self._prefix}{hit.id}:"
+        self._out.line(prefix + told.replace("\n", f"\n{prefix}"))
+        return len(matching)
+
+    def _print_json(self, hit: Hit, lines: Sequence[str], number: int) -> None:
+        from agentmem_cli.cli.clock import utc_time
+
+        before = max(0, number - self._wanted.before)
+        self._out.object(
+            MATCH,
+            {
+                "session": self._session,
+                "agent": hit.log,
+                "id": hit.id,
+                "address": address(self._session, hit),
+                "show": list(show_words(self._session, hit)),
+                "n": hit.n,
+                "made": None if hit.made_ms is None else utc_time(hit.made_ms),
+                "role": hit.role,
+                "part": hit.part,
+                "tool": hit.tool,
+                "stands": hit.stands,
+                "line": number + 1,
+                "text": lines[number],
+                "before": list(lines[before:number]),
+                "after": list(lines[number + 1 : number + 1 + self._wanted.after]),
+            },
+        )
+
+    def _print_text(self, hit: Hit, lines: Sequence[str], numbers: Sequence[int]) -> None:
+        from agentmem_cli.cli.render import styled
+        from agentmem_cli.cli.text import one_line
+
+        place = one_line(address(self._session, hit))
+        separate = bool(self._wanted.before or self._wanted.after)
+        last = -1
+        for number, matches in self._with_context(len(lines), numbers):
+            if separate and self._any and number != last + 1:
+                self._out.line(styled("--", "dim", self._settings))
+            sign = ":" if matches else "-"
+            told = self._line(lines[number], matches=matches, taken=len(place) + 1)
+            self._out.line(styled(place, "cyan", self._settings) + sign + told)
+            self._any = True
+            last = number
+
+    def _with_context(self, count: int, numbers: Sequence[int]) -> Iterator[tuple[int, bool]]:
+        matching = frozenset(numbers)
+        done = -1
+        for number in numbers:
+            first = max(done + 1, number - self._wanted.before)
+            for at in range(first, min(count, number + 1 + self._wanted.after)):
+                yield at, at in matching
+                done = at
+
+    def _line(self, line: str, *, matches: bool, taken: int) -> str:
+        """Return a line safe for the screen, what matches in colour, cut to what fits."""
+        from agentmem_cli.cli.render import styled
+        from agentmem_cli.cli.text import ELLIPSIS, visible
+
+        spans = self._wanted.needle.spans(line) if matches else []
+        start, end = 0, len(line)
+        columns = self._settings.columns
+        if columns is not None:
+            room = max(columns - taken, columns - _ADDRESS_COLUMNS, 16)
+            if len(line) > room:
+                first = spans[0][0] if spans else 0
+                start = max(0, min(first - room // 3, len(line) - room))
+                end = start + room
+        told = [ELLIPSIS] if start else []
+        at = start
+        for begin, stop in spans:
+            begin, stop = max(begin, start), min(stop, end)  # noqa: PLW2901 - the part in sight
+            if begin >= stop:
+                continue
+            told.append(visible(line[at:begin]))
+            told.append(styled(visible(line[begin:stop]), "red", self._settings))
+            at = stop
+        told.append(visible(line[at:end]))
+        if end < len(line):
+            told.append(ELLIPSIS)
+        return "".join(told)
