@@ -143,8 +143,8 @@ class _Search:
             for record in self._records(offset, line):
                 self._look(record.offset, record.fields)
 
-    def _records(self, offset: int, line: bytes) -> Iterator[_Record]:
-        return _records(line, offset, last=offset + len(line) >= self._opened.size)
+    def _records(self, offset: int, line: bytes) -> Iterator[Record]:
+        return records_of(line, offset, last=offset + len(line) >= self._opened.size)
 
     def _release(self) -> Iterator[Hit]:
         held, self._held = self._held, []
@@ -252,13 +252,22 @@ def _structure() -> Probes:
     return Probes(words, [each for one in set("".join(_STRUCTURE)) for each in numbers_of(one)])
 
 
-class _Record(NamedTuple):
+class Record(NamedTuple):
+    """A record, and where it stands in its log, in bytes."""
+
     offset: int
     length: int
     fields: Object
 
 
-def _records(line: bytes, offset: int, *, last: bool) -> Iterator[_Record]:
+def records_of(line: bytes, offset: int, *, last: bool) -> Iterator[Record]:
+    """Yield the whole records of a line, damaged or not.
+
+    Args:
+        line: It, with its end where it has one.
+        offset: Where it begins in the log, in bytes.
+        last: Whether the log ends with it.
+    """
     try:
         fields = loads_fast(line)
     except ValueError:
@@ -266,10 +275,10 @@ def _records(line: bytes, offset: int, *, last: bool) -> Iterator[_Record]:
             line if line[-1] == LINE_END else line + b"\n", 0, offset, _quiet, last=last
         )
         for each in found:
-            yield _Record(each.offset, each.length, each.fields)
+            yield Record(each.offset, each.length, each.fields)
         return
     if type(fields) is dict:
-        yield _Record(offset, len(line) - (line[-1] == LINE_END), fields)
+        yield Record(offset, len(line) - (line[-1] == LINE_END), fields)
 
 
 def _quiet(_: Damage) -> None:
