@@ -42,6 +42,9 @@ SECTIONS: Final[dict[str, dict[str, str]]] = {
         "new": "agentmem_cli.cli.change:new",
         "append": "agentmem_cli.cli.change:append",
         "core": "agentmem_cli.cli.core:app",
+        "value": "agentmem_cli.cli.valued:app",
+        "meta": "agentmem_cli.cli.labelled:app",
+        "fork": "agentmem_cli.cli.forked:fork",
         "import": "agentmem_cli.cli.brought:import_sources",
         "rename": "agentmem_cli.cli.rewritten:rename",
     },
@@ -52,6 +55,7 @@ SECTIONS: Final[dict[str, dict[str, str]]] = {
     },
     "Care": {
         "verify": "agentmem_cli.cli.care:verify",
+        # "schema": "agentmem_cli.cli.schema:schema",
     },
 }
 """Section of the help -> command -> ``module:name`` of its function, or of its Typer

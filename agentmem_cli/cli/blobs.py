@@ -59,7 +59,7 @@ def blobs(
     force: ForceOption = False,
     json: JsonOption = False,
 ) -> int | None:
-    """List the images and other blobs of a session, or write them to files.
+    """List the images and other blobs of a session, or write them out.
 
     Each has its type, its size, and the messages that name it. With --unused,
     --missing or --mismatched only such are listed, and the exit status is 1

@@ -126,7 +126,7 @@ def _look(store: DirStore, log: str, uses: dict[str, _Uses]) -> None:
                 last = offset + len(line) >= opened.size
                 for record in records_of(line, offset, last=last):
                     for entry in entries_of(record.fields):
-                        found = list(_references(entry))
+                        found = list(references(entry))
                         if found and standing is None:
                             # Why here: a log that names no blob need not be folded.
                             standing = _standing(store, log)
@@ -143,7 +143,8 @@ def _standing(store: DirStore, log: str) -> dict[int, int]:
     return {id_: place[0] for id_, place in located if place is not None}
 
 
-def _references(entry: JSON) -> Iterator[tuple[int, str, str | None]]:
+def references(entry: JSON) -> Iterator[tuple[int, str, str | None]]:
+    """Yield the blobs that an entry names: its id, the blob, and the type that is told of it."""
     message = entry.get("message") if isinstance(entry, dict) else None
     id_ = entry.get("id") if isinstance(entry, dict) else None
     if not isinstance(message, dict) or type(id_) is not int:
