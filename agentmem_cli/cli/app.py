@@ -55,7 +55,7 @@ SECTIONS: Final[dict[str, dict[str, str]]] = {
     },
     "Care": {
         "verify": "agentmem_cli.cli.care:verify",
-        # "schema": "agentmem_cli.cli.schema:schema",
+        "schema": "agentmem_cli.cli.schema:schema",
     },
 }
 """Section of the help -> command -> ``module:name`` of its function, or of its Typer

@@ -97,7 +97,7 @@ def fork_session(  # noqa: PLR0913 - what is forked, at which place, and what co
         store: It, opened.
         log: The agent's log.
         place: Where it is forked.
-        new: What the fork is to be called; None: the session's name with ``-fork``.
+        new: What the fork is to be called; None: the session's name behind ``fork-``.
         now_ms: The time now.
         lock_wait_s: Seconds to wait for a lock.
 
@@ -205,7 +205,8 @@ def _note(start: _Start) -> JSON:
 def _free_name(root: Path, found: Found) -> str:
     from agentmem_cli.operations.imports.naming import safe_name
 
-    base = safe_name(f"{os.path.basename(found.path)}-fork")
+    # Why in front: behind it, the beginning of the session's name would mean both.
+    base = safe_name(f"fork-{os.path.basename(found.path)}")
     for number in range(1, _NAMES_MAX):
         name = base if number == 1 else f"{base}-{number}"
         if not os.path.lexists(os.path.join(root, name)):
