@@ -88,3 +88,8 @@ def test_every_command_has_a_row(name: str) -> None:
 @pytest.mark.parametrize("name", ["rename", "redact", "rewrite", "remap"])
 def test_every_command_that_replaces_has_a_row(name: str) -> None:
     assert re.search(rf"^\| `{name}\b", README, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", ["grep", "stats", "blobs", "value", "meta", "fork", "schema"])
+def test_every_command_that_finds_or_tells_has_a_row(name: str) -> None:
+    assert re.search(rf"^\| `{name}\b", README, re.MULTILINE)

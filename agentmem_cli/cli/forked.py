@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from agentmem_cli.cli.options import AgentOption, JsonOption, SessionArg
 from agentmem_cli.cli.settings import Settings
 from agentmem_cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from agentmem_cli.operations.forking import Forked
 
 SCHEMA: Final = "agentmem.fork/1"
 """A fork that was made."""
@@ -43,9 +46,6 @@ def fork(
     """
     from agentmem_cli.cli.look import open_place
     from agentmem_cli.cli.opening import find_shown
-    from agentmem_cli.cli.output import talk, warn
-    from agentmem_cli.cli.render import count
-    from agentmem_cli.cli.text import one_line
     from agentmem_cli.operations.forking import fork_agent, fork_session
 
     settings = Settings.of(context)
@@ -68,6 +68,14 @@ def fork(
             now_ms=settings.now_ms,
             lock_wait_s=settings.lock_wait_s,
         )
+    _tell(settings, opened.id, done, json=json, inside=as_agent is not None)
+
+
+def _tell(settings: Settings, source: str, done: Forked, *, json: bool, inside: bool) -> None:
+    from agentmem_cli.cli.output import talk, warn
+    from agentmem_cli.cli.render import count
+    from agentmem_cli.cli.text import one_line
+
     if done.meta_error is not None:
         warn(f"{done.found.id}: the meta was not written ({done.meta_error}); list goes by logs")
     if done.lost:
@@ -81,7 +89,7 @@ def fork(
                     "session": done.found.id,
                     "path": done.found.path,
                     "agent": done.agent,
-                    "forked_from": {"session": opened.id, "at": done.messages},
+                    "forked_from": {"session": source, "at": done.messages},
                     "source_agent": done.source_agent,
                     "n": done.n,
                     "left": done.left,
@@ -90,9 +98,9 @@ def fork(
                 },
             )
         else:
-            out.line(one_line(done.found.id if as_agent is None else done.agent))
+            out.line(one_line(done.agent if inside else done.found.id))
     if not json:
-        told = f"{count(done.messages, 'message')} of {one_line(opened.id)}, up to n {done.n}"
+        told = f"{count(done.messages, 'message')} of {one_line(source)}, up to n {done.n}"
         if done.left:
             told += f"; {count(done.left, 'message')} behind the place at rest stayed out"
         talk(told)

@@ -43,68 +43,82 @@ ContextOption = Annotated[
 ]
 
 
+FixedOption = Annotated[
+    bool, typer.Option("--fixed-strings", "-F", help="Look for the pattern as plain text.")
+]
+CaseOption = Annotated[
+    bool, typer.Option("--ignore-case", "-i", help="Small and great letters are the same.")
+]
+RoleOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--role",
+        metavar="ROLE",
+        help="Only what user, assistant, system or tool (results) said; repeatable.",
+    ),
+]
+ToolOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tool", metavar="NAME", help="Only calls of this tool and their results; repeatable."
+    ),
+]
+PastOption = Annotated[
+    bool, typer.Option("--all", help="Messages too that were taken out or replaced.")
+]
+CountOption = Annotated[
+    bool, typer.Option("--count", "-c", help="Only how many messages match, by session.")
+]
+NamesOption = Annotated[
+    bool, typer.Option("--sessions-with-matches", "-l", help="Only the names of sessions.")
+]
+AfterOption = Annotated[
+    int | None,
+    typer.Option("--after-context", "-A", metavar="N", min=0, help="N lines after it, too."),
+]
+BeforeOption = Annotated[
+    int | None,
+    typer.Option("--before-context", "-B", metavar="N", min=0, help="N lines before, too."),
+]
+AgentsOption = Annotated[
+    str | None,
+    typer.Option("--agent", metavar="ID", help="Only agents whose ids begin so."),
+]
+MadeSinceOption = Annotated[
+    str | None,
+    typer.Option("--since", metavar="TIME", help="Only messages made at this time or later."),
+]
+MadeUntilOption = Annotated[
+    str | None,
+    typer.Option("--until", metavar="TIME", help="Only messages made before; a day is included."),
+]
+ProjectOption = Annotated[
+    str | None,
+    typer.Option("--project", metavar="FOLDER", help="Only sessions that worked there."),
+]
+PatternArg = Annotated[
+    str, typer.Argument(metavar="PATTERN", help="A regular expression; with -F a text.")
+]
+
+
 def grep(
     context: typer.Context,
-    pattern: Annotated[
-        str, typer.Argument(metavar="PATTERN", help="A regular expression; with -F a text.")
-    ],
+    pattern: PatternArg,
     sessions: SessionsArg = None,
-    fixed: Annotated[
-        bool, typer.Option("--fixed-strings", "-F", help="Look for the pattern as plain text.")
-    ] = False,
-    ignore_case: Annotated[
-        bool, typer.Option("--ignore-case", "-i", help="Small and great letters are the same.")
-    ] = False,
-    role: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--role",
-            metavar="ROLE",
-            help="Only what user, assistant, system or tool (results) said; repeatable.",
-        ),
-    ] = None,
-    tool: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--tool", metavar="NAME", help="Only calls of this tool and their results; repeatable."
-        ),
-    ] = None,
-    past: Annotated[
-        bool, typer.Option("--all", help="Messages too that were taken out or replaced.")
-    ] = False,
-    counted: Annotated[
-        bool, typer.Option("--count", "-c", help="Only how many messages match, by session.")
-    ] = False,
-    names: Annotated[
-        bool, typer.Option("--sessions-with-matches", "-l", help="Only the names of sessions.")
-    ] = False,
-    after: Annotated[
-        int | None,
-        typer.Option("--after-context", "-A", metavar="N", min=0, help="N lines after it, too."),
-    ] = None,
-    before: Annotated[
-        int | None,
-        typer.Option("--before-context", "-B", metavar="N", min=0, help="N lines before, too."),
-    ] = None,
+    fixed: FixedOption = False,
+    ignore_case: CaseOption = False,
+    role: RoleOption = None,
+    tool: ToolOption = None,
+    past: PastOption = False,
+    counted: CountOption = False,
+    names: NamesOption = False,
+    after: AfterOption = None,
+    before: BeforeOption = None,
     around: ContextOption = None,
-    agent: Annotated[
-        str | None,
-        typer.Option("--agent", metavar="ID", help="Only agents whose ids begin so."),
-    ] = None,
-    since: Annotated[
-        str | None,
-        typer.Option("--since", metavar="TIME", help="Only messages made at this time or later."),
-    ] = None,
-    until: Annotated[
-        str | None,
-        typer.Option(
-            "--until", metavar="TIME", help="Only messages made before; a day is included."
-        ),
-    ] = None,
-    project: Annotated[
-        str | None,
-        typer.Option("--project", metavar="FOLDER", help="Only sessions that worked there."),
-    ] = None,
+    agent: AgentsOption = None,
+    since: MadeSinceOption = None,
+    until: MadeUntilOption = None,
+    project: ProjectOption = None,
     model: ModelOption = None,
     label: LabelOption = None,
     title: TitleOption = None,

@@ -20,7 +20,7 @@ from agentmem_cli.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ahocorasick_rs import BytesAhoCorasick
+    from agentmem_cli.operations.secrets.literals import Automaton
 
 _VARIANTS_MAX: Final = 16
 """Spellings of a run in small and great letters that are searched for at once."""
@@ -157,7 +157,7 @@ class Probes:
         # Why a mark: most logs have no character by its number.
         mark = b"\\u00" if all(each.startswith(b"\\u00") for each in self.numbered) else b"\\u"
         self._mark = _automaton([mark])
-        self._numbered: BytesAhoCorasick | None = None
+        self._numbered: Automaton | None = None
 
     def places(self, block: memoryview) -> list[int]:
         """Return where in *block* they stand, rising."""
@@ -172,7 +172,7 @@ class Probes:
         return found
 
 
-def _automaton(patterns: list[bytes]) -> BytesAhoCorasick:
+def _automaton(patterns: list[bytes]) -> Automaton:
     from agentmem_cli.operations.secrets.literals import automaton
 
     return automaton(patterns, overlapping=False)
