@@ -45,15 +45,7 @@ _SUSPECTS: Final = (
     "\ud800-\udfff\U00013430-\U0001345f\U0001bca0-\U0001bca3"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-# Those of them that Python calls printable: marks and letters that nothing is drawn for.
-_PRINTABLE_SUSPECTS: Final = (
-    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180e\u180f\u3164\uffa0"
-    "\ufe00\ufe01\ufe02\ufe03\ufe04\ufe05\ufe06\ufe07"
-    "\ufe08\ufe09\ufe0a\ufe0b\ufe0c\ufe0d\ufe0e\ufe0f"
-)
-_SELECTORS: Final = b"\xf3\xa0"
-"""How the UTF-8 of the rest of them begins, the supplementary variation selectors."""
-
+_ASCII: Final = bytes(range(0x80))
 _MAY_STAND: Final = frozenset({_NON_JOINER, _JOINER, *map(chr, range(0xFE00, 0xFE10))})
 
 
@@ -73,15 +65,15 @@ def _is_plain(text: str) -> bool:
 
     An expression takes ten times as long to say so, and almost every text is plain.
     """
-    if not text.isascii():
-        bare = text.replace("\n", "").replace("\t", "")
-        if not bare.isprintable() or _SELECTORS in bare.encode():
-            return False
-        return not any(each in bare for each in _PRINTABLE_SUSPECTS)
     from agentmem_cli.session.codec import dumps
 
     # Why JSON: it gives numbers to all controls but five, and orjson is quick at it.
-    return b"\\u00" not in dumps(text) and not any(each in text for each in "\r\b\f\x7f")
+    if b"\\u00" in dumps(text) or "\r" in text or "\x7f" in text or "\b" in text or "\f" in text:
+        return False
+    if text.isascii():
+        return True
+    rest = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
+    return _suspects(keep="").search(rest.decode("utf-8", "surrogatepass")) is None
 
 
 def one_line(text: str) -> str:

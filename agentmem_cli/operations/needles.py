@@ -31,6 +31,9 @@ _FOLDED_MAX: Final = 5
 _ALONE_MAX: Final = 3
 """Texts that are searched for one after the other, which is faster than together."""
 
+_FEW: Final = 4
+"""Places in a text up to which each one is looked for, rather than all its lines cut apart."""
+
 _MANY_CASES: Final = frozenset("ksi")
 """Letters that other letters than their own great ones match (the Kelvin sign and others)."""
 
@@ -95,11 +98,20 @@ class Needle:
 
     def matching(self, text: str) -> list[str]:
         """Return the lines of *text* that `lines` counts."""
-        lines = text.split("\n")
-        if self._in_line and self._plain is not None:
-            plain = self._plain
-            return [line for line in lines if plain in line]
-        return [lines[at] for at in self.lines(text)]
+        plain = self._plain
+        if not self._in_line or plain is None:
+            lines = text.split("\n")
+            return [lines[at] for at in self.lines(text)]
+        if text.count(plain) > _FEW:
+            return [line for line in text.split("\n") if plain in line]
+        found = []
+        at = text.find(plain)
+        while at >= 0:
+            end = text.find("\n", at)
+            end = len(text) if end < 0 else end
+            found.append(text[text.rfind("\n", 0, at) + 1 : end])
+            at = text.find(plain, end)
+        return found
 
     def spans(self, line: str) -> list[tuple[int, int]]:
         """Return where it stands in one *line*, from the left; nothing where that is nothing."""

@@ -11,7 +11,7 @@ from agentmem_cli.session.counting import reasoning_texts
 from agentmem_cli.session.message import parts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from agentmem_cli.operations.needles import Needle
     from agentmem_cli.session.codec import JSON, Object
@@ -46,23 +46,41 @@ class Piece(NamedTuple):
     """Of a call its arguments, of an unknown part all of it: their strings are texts too."""
 
 
-def pieces(message: Object) -> Iterator[Piece]:
-    """Yield the texts of a message, in their order."""
-    told = message.get("role")
+def texts_with(
+    message: Object, needle: Needle, is_wanted: Callable[[Piece], bool] | None
+) -> list[tuple[Piece, str]]:
+    """Return the texts of a message in which *needle* stands, each with the piece that it is of.
+
+    Args:
+        message: Its JSON.
+        needle: What is looked for.
+        is_wanted: Which pieces are looked into; None: all of them.
+    """
+    told, content = message.get("role"), message.get("content")
     role = told if type(told) is str else "unknown"
-    for part in parts_of(message):
-        kind, text = part.get("type"), part.get("text")
-        if kind == "text":
-            if type(text) is str:
-                yield Piece(role, TEXT, None, text)
-        elif kind == "toolcall":
-            yield _call(role, part)
-        elif kind == "toolresult":
-            yield from _result(part)
-        elif kind == "reasoning":
-            yield from (Piece(role, REASONING, None, each) for each in reasoning_texts(part))
-        elif kind not in _ATTACHMENTS:
-            yield Piece(role, OTHER, None, dumps(part).decode(), part)
+    parts = content if type(content) is list else parts_of(message)
+    found: list[tuple[Piece, str]] = []
+    for part in parts:
+        if type(part) is dict:
+            for piece in _pieces(role, part):
+                if is_wanted is None or is_wanted(piece):
+                    found += [(piece, text) for text in _texts(piece, needle)]
+    return found
+
+
+def _pieces(role: str, part: Object) -> Iterator[Piece]:
+    kind, text = part.get("type"), part.get("text")
+    if kind == "text":
+        if type(text) is str:
+            yield Piece(role, TEXT, None, text)
+    elif kind == "toolcall":
+        yield _call(role, part)
+    elif kind == "toolresult":
+        yield from _result(part)
+    elif kind == "reasoning":
+        yield from (Piece(role, REASONING, None, each) for each in reasoning_texts(part))
+    elif kind not in _ATTACHMENTS:
+        yield Piece(role, OTHER, None, dumps(part).decode(), part)
 
 
 def _call(role: str, part: Object) -> Piece:
@@ -91,7 +109,7 @@ def _result(part: Object) -> Iterator[Piece]:
             yield Piece(TOOL, RESULT, tool, dumps(inner).decode(), inner)
 
 
-def texts(piece: Piece, needle: Needle) -> Iterator[str]:
+def _texts(piece: Piece, needle: Needle) -> Iterator[str]:
     """Yield the texts of a piece in which *needle* stands."""
     if piece.value is None:
         found = _deep(piece.text, needle, _LAYERS_MAX)

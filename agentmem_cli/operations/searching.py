@@ -12,14 +12,12 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from agentmem_cli.errors import Io
 from agentmem_cli.operations.candidates import candidates
 from agentmem_cli.operations.needles import Probes, numbers_of
-from agentmem_cli.operations.pieces import pieces, texts
+from agentmem_cli.operations.pieces import texts_with
 from agentmem_cli.session.codec import dumps, loads, loads_fast, same
-from agentmem_cli.session.fold import LogFold
 from agentmem_cli.session.lines import LINE_END, odd_line
-from agentmem_cli.session.reader import open_log, reading
-from agentmem_cli.session.source import LogSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,9 +25,9 @@ if TYPE_CHECKING:
     from agentmem_cli.operations.needles import Needle
     from agentmem_cli.operations.pieces import Piece
     from agentmem_cli.session.codec import JSON, Object
+    from agentmem_cli.session.fold import LogFold
     from agentmem_cli.session.lines import Damage
-    from agentmem_cli.session.source import OpenLog
-    from agentmem_cli.storage.store import Store
+    from agentmem_cli.storage.store import LogFile, Store
 
 
 class Limits(NamedTuple):
@@ -48,6 +46,12 @@ class Limits(NamedTuple):
     since_ms: int | None = None
     until_ms: int | None = None
     past: bool = False
+
+    def takes(self, piece: Piece) -> bool:
+        """Whether a piece of a message is searched."""
+        if self.roles is not None and piece.role not in self.roles:
+            return False
+        return self.tools is None or piece.tool in self.tools
 
 
 class Hit(NamedTuple):
@@ -92,9 +96,14 @@ def search_log(
         FileNotFoundError: There is no such log.
         SessionError: The operating system refused.
     """
-    opened = open_log(store, log)
-    with reading(f"log {log!r}"):
+    try:
+        opened = store.open_log(log)
         yield from _Search(store, log, opened, needle, limits).run(progress)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        msg = f"log {log!r}: {error.strerror or error}"
+        raise Io(msg) from error
 
 
 class _Search:
@@ -105,13 +114,15 @@ class _Search:
     """
 
     def __init__(
-        self, store: Store, log: str, opened: OpenLog, needle: Needle, limits: Limits
+        self, store: Store, log: str, opened: LogFile, needle: Needle, limits: Limits
     ) -> None:
         self._store = store
         self._log = log
         self._opened = opened
         self._needle = needle
         self._limits = limits
+        chosen = limits.roles is not None or limits.tools is not None
+        self._is_wanted = limits.takes if chosen else None
         self._held: list[_Found] = []
         self._decided = False
         self._fold: LogFold | None = None
@@ -168,6 +179,10 @@ class _Search:
 
     def _read(self) -> None:
         """Fold the log, which tells what stands."""
+        # Why here: most searches fold nothing, and these are a third of their start.
+        from agentmem_cli.session.fold import LogFold
+        from agentmem_cli.session.source import LogSource
+
         self._decided = True
         fold = LogFold(self._log, LogSource(self._opened, self._store), strict=False).run()
         self._fold = fold
@@ -186,12 +201,7 @@ class _Search:
             made = entry.get("made", fields.get("t"))
             if not _in_time(made, limits):
                 continue
-            found = [
-                (piece, text)
-                for piece in pieces(message)
-                if _is_wanted(piece, limits)
-                for text in texts(piece, needle)
-            ]
+            found = texts_with(message, needle, self._is_wanted)
             if found:
                 n = fields.get("n")
                 when = made if type(made) is int else None
@@ -308,9 +318,3 @@ def _in_time(made: JSON, limits: Limits) -> bool:
     return (limits.since_ms is None or made >= limits.since_ms) and (
         limits.until_ms is None or made < limits.until_ms
     )
-
-
-def _is_wanted(piece: Piece, limits: Limits) -> bool:
-    if limits.roles is not None and piece.role not in limits.roles:
-        return False
-    return limits.tools is None or piece.tool in limits.tools
