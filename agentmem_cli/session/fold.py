@@ -192,7 +192,7 @@ class LogFold:
                     self.last_t = t  # type: ignore[assignment]
                     self.records += 1
                     entry = Entry(id_, None, None, t, source, offset, len(line) - 1, 0)  # type: ignore[arg-type]
-                    conversation.push_new(entry)
+                    self._push_plain(entry, fields)
                     conversation.changes += 1
                 else:
                     self._take(Line(number, offset, len(line) - 1, fields))
@@ -200,6 +200,10 @@ class LogFold:
                 for found in odd_line(line, number, offset, self._report, last=after == size):
                     self._take(found)
             offset = after
+
+    def _push_plain(self, entry: Entry, fields: Object) -> None:  # noqa: ARG002 - for who looks in
+        """Add the only entry of a plain push, whose record is *fields*."""
+        self.conversation.push_new(entry)
 
     def _report(self, damage: Damage) -> None:
         if self.strict and damage.kind != TORN:
