@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.core_rows import CORE_ROWS
+from benchmarks.found_rows import FOUND_ROWS
 from benchmarks.import_rows import IMPORT_ROWS
 from benchmarks.redact_rows import REDACT_ROWS
 from benchmarks.running import Bench, Pair, Row, python, yardstick
@@ -187,4 +188,5 @@ ROWS: Final = (
     *IMPORT_ROWS,
     *REDACT_ROWS,
     *CORE_ROWS,
+    *FOUND_ROWS,
 )
