@@ -120,8 +120,10 @@ def _there(store: DirStore) -> dict[str, int]:
 def _look(store: DirStore, log: str, uses: dict[str, _Uses]) -> None:
     opened = open_log(store, log)
     standing: Mapping[int, int] | None = None
+    probes = probes_for(REFERENCE, ignore_case=False)
+    assert probes is not None
     with reading(f"log {log!r}"):
-        for block in candidates(opened, probes_for(REFERENCE, ignore_case=False)):
+        for block in candidates(opened, (probes,)):
             for offset, line in block.lines:
                 last = offset + len(line) >= opened.size
                 for record in records_of(line, offset, last=last):

@@ -6,7 +6,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from agentmem_cli.operations.needles import Probes
 
@@ -39,7 +39,7 @@ class Block:
         whole: Whether these are all of them.
     """
 
-    def __init__(self, offset: int, data: memoryview, probes: Probes | None) -> None:
+    def __init__(self, offset: int, data: memoryview, probes: Sequence[Probes] | None) -> None:
         """Look at *data* once; without *probes* every line is wanted."""
         self.offset = offset
         self.size = len(data)
@@ -49,11 +49,13 @@ class Block:
         if probes is None:
             self.lines = _all_lines(offset, bytes(data))
         else:
-            self.lines = self.lines_with(probes)
+            self.lines = self.lines_with(*probes)
 
-    def lines_with(self, probes: Probes) -> list[tuple[int, bytes]]:
-        """Return the lines that may hold what other *probes* are for."""
-        places = probes.places(self._data)
+    def lines_with(self, *probes: Probes) -> list[tuple[int, bytes]]:
+        """Return the lines that may hold what any of *probes* is for."""
+        places = [place for each in probes for place in each.places(self._data)]
+        if len(probes) > 1:
+            places.sort()
         return _lines_at(self.offset, bytes(self._data), places) if places else []
 
     @property
@@ -62,7 +64,7 @@ class Block:
         return len(self.lines) > 1 and len(self.lines) * _DENSE > bytes(self._data).count(b"\n")
 
 
-def candidates(log: Readable, probes: Probes | None, start: int = 0) -> Iterator[Block]:
+def candidates(log: Readable, probes: Sequence[Probes] | None, start: int = 0) -> Iterator[Block]:
     """Yield *log* from byte *start* on in blocks, each good until the next one is asked for."""
     passed = 0
     for offset, data in blocks(log, start):

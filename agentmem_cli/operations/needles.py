@@ -18,18 +18,21 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from agentmem_cli.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterator, Sequence
 
     from agentmem_cli.operations.secrets.literals import Automaton
 
 _VARIANTS_MAX: Final = 16
 """Spellings of a run in small and great letters that are searched for at once."""
 
+_PIECE_MAX: Final = 12
+"""Characters of a run that is searched for; more tell little more, and have more spellings."""
+
 _FOLDED_MAX: Final = 5
 """Characters of a run that is searched for whatever its case; more tell little more."""
 
-_ALONE_MAX: Final = 3
-"""Texts that are searched for one after the other, which is faster than together."""
+_TASTE_BYTES: Final = 32 << 10
+"""Bytes of a block in which numbers are looked for before all of it."""
 
 _FEW: Final = 4
 """Places in a text up to which each one is looked for, rather than all its lines cut apart."""
@@ -154,34 +157,55 @@ class Probes:
     """Bytes, of which some stand on each line where a text is.
 
     Args:
-        plain: Spellings without numbers.
-        numbered: Characters by their numbers, looked for where there are numbers at all.
+        cases: Each character of the text, in the forms in which it may stand.
     """
 
-    def __init__(self, plain: Iterable[bytes], numbered: Iterable[bytes]) -> None:
-        self.plain = sorted(set(plain))
-        self.numbered = sorted(set(numbered))
-        # Why one each: a single text is found at the speed of memory, two at a third of it.
-        alone = len(self.plain) <= _ALONE_MAX
-        self._plain = [_automaton([each]) for each in self.plain] if alone else []
-        if not alone:
-            self._plain = [_automaton(self.plain)]
-        # Why a mark: most logs have no character by its number.
-        mark = b"\\u00" if all(each.startswith(b"\\u00") for each in self.numbered) else b"\\u"
+    def __init__(self, cases: Sequence[Sequence[str]]) -> None:
+        self.plain = ["".join(each).encode() for each in product(*cases)]
+        self.numbered = sorted({*_numbered(cases)})
+        # Why a mark: most logs have no character by its number, and a single text is
+        # found at the speed of memory, where several take three times as long.
+        mark = b"\\u00" if all(b"\\u00" in each for each in self.numbered) else b"\\u"
+        self._plain = _automaton(self.plain)
         self._mark = _automaton([mark])
         self._numbered: Automaton | None = None
 
     def places(self, block: memoryview) -> list[int]:
         """Return where in *block* they stand, rising."""
-        found = [
-            start for each in self._plain for _, start, _ in each.find_matches_as_indexes(block)
-        ]
-        if self.numbered and self._mark.find_matches_as_indexes(block):
+        found = [start for _, start, _ in self._plain.find_matches_as_indexes(block)]
+        if self._has_numbers(block):
             if self._numbered is None:
                 self._numbered = _automaton(self.numbered)
             found += [start for _, start, _ in self._numbered.find_matches_as_indexes(block)]
-        found.sort()
+            found.sort()
         return found
+
+    def _has_numbers(self, block: memoryview) -> bool:
+        # Why the beginning first: where there are numbers at all there are many.
+        find = self._mark.find_matches_as_indexes
+        return bool(find(block[:_TASTE_BYTES]) or find(block))
+
+
+def _numbered(cases: Sequence[Sequence[str]]) -> Iterator[bytes]:
+    """Yield what stands where a character is written by its number.
+
+    With it goes the next character, as it is or by its number too; with the
+    last one the one before, and the backslashes that JSON in JSON puts between.
+    """
+    for at, case in enumerate(cases):
+        numbers = [each for one in case if one != '"' for each in numbers_of(one)]
+        if at + 1 < len(cases):
+            ends = [*(one.encode() for one in cases[at + 1]), b"\\"]
+            yield from (number + end for number in numbers for end in ends)
+        elif at:
+            begins = [one.encode() + more for one in cases[at - 1] for more in _BACKSLASHES]
+            yield from (begin + number for number in numbers for begin in begins)
+        else:
+            yield from numbers
+
+
+_BACKSLASHES: Final = tuple(b"\\" * more for more in (0, 1, 3, 7))
+"""What stands before the backslash of a number in JSON, in JSON in JSON, and so on."""
 
 
 def _automaton(patterns: list[bytes]) -> Automaton:
@@ -195,17 +219,18 @@ def probes_for(text: str, *, ignore_case: bool) -> Probes | None:
     runs = [run for run in _SPLIT.split(text) if run]
     if not runs:
         # Why only slashes: a quote that stands in JSON as it is, is on every line.
-        return Probes([b"/"], numbers_of("/")) if set(text) == {"/"} else None
-    if not ignore_case:
-        run = max(runs, key=len)
-        return Probes([run.encode()], [each for one in set(run) for each in numbers_of(one)])
-    window = max((each for run in runs if (each := _window(run))), key=_worth, default=None)
+        return Probes([["/"]]) if set(text) == {"/"} else None
+    find = _window if ignore_case else _piece
+    window = max((each for run in runs if (each := find(run))), key=_worth, default=None)
     if window is None:
         return None
-    cases = [sorted({one.lower(), one.upper()}) for one in window]
-    spelt = ["".join(each) for each in product(*cases)]
-    numbers = [each for case in cases for one in case for each in numbers_of(one)]
-    return Probes([each.encode() for each in spelt], numbers)
+    return Probes([sorted({one.lower(), one.upper()}) if ignore_case else [one] for one in window])
+
+
+def _piece(run: str) -> str:
+    """Return the most telling piece of a run that is not too long."""
+    starts = range(max(1, len(run) - _PIECE_MAX + 1))
+    return max((run[at : at + _PIECE_MAX] for at in starts), key=_worth)
 
 
 def _window(run: str) -> str | None:

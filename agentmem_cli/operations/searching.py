@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import Io
 from agentmem_cli.operations.candidates import candidates
-from agentmem_cli.operations.needles import Probes, numbers_of
+from agentmem_cli.operations.needles import Probes
 from agentmem_cli.operations.pieces import texts_with
 from agentmem_cli.session.codec import dumps, loads, loads_fast, same
 from agentmem_cli.session.lines import LINE_END, odd_line
@@ -120,6 +120,7 @@ class _Search:
         self._log = log
         self._opened = opened
         self._needle = needle
+        self._wanted = None if needle.probes is None else (needle.probes,)
         self._limits = limits
         chosen = limits.roles is not None or limits.tools is not None
         self._is_wanted = limits.takes if chosen else None
@@ -129,11 +130,11 @@ class _Search:
         self._places: dict[int, int] = {}
 
     def run(self, progress: Callable[[int], None] | None) -> Iterator[Hit]:
-        for block in candidates(self._opened, self._needle.probes):
+        for block in candidates(self._opened, self._wanted):
             self._look_at(block.lines)
             if not self._decided and self._held:
                 # Why only now: what was taken out before cannot be what was found here.
-                lines = block.lines if block.whole else block.lines_with(_structure())
+                lines = block.lines if block.whole else block.lines_with(*_structure())
                 if not self._see_edits(lines) and len(self._held) > _HELD_MAX:
                     self._look_ahead(block.offset + block.size)
             if self._decided:
@@ -257,9 +258,8 @@ _HELD_MAX: Final = 200
 
 
 @cache
-def _structure() -> Probes:
-    words = [f'"{word}"'.encode() for word in _STRUCTURE]
-    return Probes(words, [each for one in set("".join(_STRUCTURE)) for each in numbers_of(one)])
+def _structure() -> tuple[Probes, ...]:
+    return tuple(Probes([[one] for one in f'"{word}"']) for word in _STRUCTURE)
 
 
 class Record(NamedTuple):

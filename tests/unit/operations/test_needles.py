@@ -111,6 +111,7 @@ def test_only_slashes_are_looked_for_as_such_and_other_signs_everywhere() -> Non
     assert slashes is not None
     assert _hits(slashes, rb"a\/b") == [2]
     assert _hits(slashes, rb"a\u002Fb") == [1]
+    assert _hits(slashes, rb"a\\u002fb") == [2]
     assert probes_for('"', ignore_case=False) is None
     assert probes_for("\n", ignore_case=True) is None
 
