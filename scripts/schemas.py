@@ -27,7 +27,9 @@ Told = dict[str, dict[str, object]]
 def read_docs(text: str) -> Told:
     """Return each heading that has a table: what is said above it, and its fields."""
     found: Told = {}
-    name, above, fields = "", [], {}
+    name = ""
+    above: list[str] = []
+    fields: dict[str, object] = {}
     for line in [*text.splitlines(), "# end"]:
         if line.startswith("#"):
             if fields:
