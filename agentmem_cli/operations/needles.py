@@ -158,11 +158,14 @@ class Probes:
 
     Args:
         cases: Each character of the text, in the forms in which it may stand.
+        inside: Whether it may stand in JSON that stands in a string.
     """
 
-    def __init__(self, cases: Sequence[Sequence[str]]) -> None:
+    def __init__(self, cases: Sequence[Sequence[str]], *, inside: bool = True) -> None:
         self.plain = ["".join(each).encode() for each in product(*cases)]
-        self.numbered = sorted({*_numbered(cases)})
+        # Why the last: by its number may stand what a number inside is written with.
+        more = [each for one in _OF_NUMBERS for each in numbers_of(one)] if inside else []
+        self.numbered = sorted({*_numbered(cases), *more})
         # Why a mark: most logs have no character by its number, and a single text is
         # found at the speed of memory, where several take three times as long.
         mark = b"\\u00" if all(b"\\u00" in each for each in self.numbered) else b"\\u"
@@ -203,6 +206,9 @@ def _numbered(cases: Sequence[Sequence[str]]) -> Iterator[bytes]:
         else:
             yield from numbers
 
+
+_OF_NUMBERS: Final = "\\u0123456789abcdefABCDEF"
+"""What a number is written with. No writer that is known gives numbers to these."""
 
 _BACKSLASHES: Final = tuple(b"\\" * more for more in (0, 1, 3, 7))
 """What stands before the backslash of a number in JSON, in JSON in JSON, and so on."""

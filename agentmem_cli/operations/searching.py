@@ -259,7 +259,7 @@ _HELD_MAX: Final = 200
 
 @cache
 def _structure() -> tuple[Probes, ...]:
-    return tuple(Probes([[one] for one in f'"{word}"']) for word in _STRUCTURE)
+    return tuple(Probes([[one] for one in f'"{word}"'], inside=False) for word in _STRUCTURE)
 
 
 class Record(NamedTuple):
