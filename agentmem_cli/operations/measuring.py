@@ -190,11 +190,11 @@ class _Measured(LogFold):
         self._ids = array("Q")
         self._offsets = array("Q")
         self._sizes = array("Q")
-        self._outputs = array("Q")
-        self._images = array("Q")
+        self._outputs: dict[int, int] = {}
+        self._images: dict[int, int] = {}
         self._tokens = array("Q")
         self._roles = array("H")
-        self._role_names: dict[str, int] = {}
+        self._role_numbers: dict[str, int] = {}
         self._calls: list[tuple[int, str]] = []
         self._asides: dict[int, int] = {}
         self._values: dict[str, int] = {}
@@ -202,19 +202,12 @@ class _Measured(LogFold):
         self._edited = False
         self._told = 0
 
-    def _push_plain(self, entry: Entry, fields: Object) -> None:
-        super()._push_plain(entry, fields)
-        located, entries = entry.located(), fields["entries"]
+    def _push_plain(self, entry: Entry, fields: Object, size: int) -> None:
+        self.conversation.push_new(entry)
+        located = entry.located()
         assert located is not None
-        assert isinstance(entries, list)
-        assert isinstance(entries[0], dict)
-        message = entries[0]["message"]
-        assert isinstance(message, dict)
-        offset, length = located
-        self._note(entry.id, offset, length + 1, message)
-        if self._progress is not None and offset - self._told > _TELL_BYTES:
-            self._progress(offset - self._told)
-            self._told = offset
+        message = fields["entries"][0]["message"]  # type: ignore[index, call-overload]
+        self._note(entry.id, located[0], size, message)  # type: ignore[arg-type]
 
     def _take(self, line: Line) -> None:
         super()._take(line)
@@ -260,23 +253,28 @@ class _Measured(LogFold):
             self._note(id_, offset, own, message)
 
     def _note(self, id_: int, offset: int, size: int, message: Object) -> None:
-        outputs, images = self._parts(message, size)
+        content = message.get("content")
+        if type(content) is list and not _is_text(content):
+            self._parts(content, size)
         self._ids.append(id_)
         self._offsets.append(offset)
         self._sizes.append(size)
-        self._outputs.append(outputs)
-        self._images.append(images)
         self._tokens.append(DEFAULT_COUNTER.count_values((message,)))
         role = message.get("role")
-        names = self._role_names
-        self._roles.append(names.setdefault(role if type(role) is str else "unknown", len(names)))
+        number = self._role_numbers.get(role) if type(role) is str else None
+        if number is None:
+            number = len(self._role_numbers)
+            name = role if type(role) is str else "unknown"
+            number = self._role_numbers.setdefault(name, number)
+        self._roles.append(number)
+        if self._progress is not None and offset - self._told > _TELL_BYTES:
+            self._progress(offset - self._told)
+            self._told = offset
 
-    def _parts(self, message: Object, size: int) -> tuple[int, int]:
-        """Return the bytes of a message that are tools' output, and inline images."""
-        content = message.get("content")
-        if type(content) is not list:
-            return 0, 0
-        outputs = images = 0
+    def _parts(self, content: list[JSON], size: int) -> None:
+        """Note which bytes of the next message are tools' output, and inline images; and calls."""
+        at = len(self._ids)
+        images = 0
         others = False
         results: list[Object] = []
         for part in content:
@@ -288,17 +286,16 @@ class _Measured(LogFold):
                 continue
             others = True
             if kind == "toolcall":
-                function = part.get("function")
-                name = function.get("name") if type(function) is dict else None
-                self._calls.append((len(self._ids), name if type(name) is str else "?"))
+                self._calls.append((at, _tool(part)))
             elif kind in ATTACHMENTS:
                 images += _inline(part)
         if results:
             held = sum(_inline(inner) for part in results for inner in parts_of(part))
             whole = sum(len(dumps(part)) for part in results) if others else size
-            outputs = max(0, min(whole, size) - held)
+            self._outputs[at] = max(0, min(whole, size) - held)
             images += held
-        return outputs, min(images, size - outputs)
+        if images:
+            self._images[at] = min(images, size - self._outputs.get(at, 0))
 
     # -- what it comes to ------------------------------------------------------
 
@@ -318,9 +315,14 @@ class _Measured(LogFold):
         """Add the bytes by kind to *counts*; return what else is told of what stands."""
         standing = self._standing()
         whole = len(standing) == len(self._ids)
-        sizes, outputs, images, tokens = (
-            sum(column) if whole else sum(column[at] for at in standing)
-            for column in (self._sizes, self._outputs, self._images, self._tokens)
+        there = None if whole else frozenset(standing)
+        sizes, tokens = (
+            sum(column) if there is None else sum(column[at] for at in there)
+            for column in (self._sizes, self._tokens)
+        )
+        outputs, images = (
+            sum(size for at, size in found.items() if there is None or at in there)
+            for found in (self._outputs, self._images)
         )
         asides = self.conversation.asides
         put = sum(size for id_, size in self._asides.items() if id_ in asides)
@@ -334,8 +336,7 @@ class _Measured(LogFold):
         }
         own["other"] = max(0, self.source.log.size - sum(own.values()))
         counts.update(own)
-        there = None if whole else frozenset(standing)
-        names = list(self._role_names)
+        names = list(self._role_numbers)
         roles = Counter(self._roles if whole else [self._roles[at] for at in standing])
         calls = Counter(name for at, name in self._calls if there is None or at in there)
         return _Tally({names[at]: number for at, number in roles.items()}, calls, tokens)
@@ -355,6 +356,20 @@ class _Tally(NamedTuple):
     roles: dict[str, int]
     calls: Counter[str]
     tokens: int
+
+
+def _is_text(content: list[JSON]) -> bool:
+    """Whether it is one text, as most contents are."""
+    if len(content) != 1:
+        return False
+    (part,) = content
+    return type(part) is dict and part.get("type") == "text"
+
+
+def _tool(part: Object) -> str:
+    function = part.get("function")
+    name = function.get("name") if type(function) is dict else None
+    return name if type(name) is str else "?"
 
 
 def _inline(part: Object) -> int:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _VARIANTS_MAX: Final = 16
 """Spellings of a run in small and great letters that are searched for at once."""
 
-_PIECE_MAX: Final = 12
+_PIECE_MAX: Final = 48
 """Characters of a run that is searched for; more tell little more, and have more spellings."""
 
 _FOLDED_MAX: Final = 5

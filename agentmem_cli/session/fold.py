@@ -192,7 +192,7 @@ class LogFold:
                     self.last_t = t  # type: ignore[assignment]
                     self.records += 1
                     entry = Entry(id_, None, None, t, source, offset, len(line) - 1, 0)  # type: ignore[arg-type]
-                    self._push_plain(entry, fields)
+                    self._push_plain(entry, fields, len(line))
                     conversation.changes += 1
                 else:
                     self._take(Line(number, offset, len(line) - 1, fields))
@@ -201,8 +201,8 @@ class LogFold:
                     self._take(found)
             offset = after
 
-    def _push_plain(self, entry: Entry, fields: Object) -> None:  # noqa: ARG002 - for who looks in
-        """Add the only entry of a plain push, whose record is *fields*."""
+    def _push_plain(self, entry: Entry, fields: Object, size: int) -> None:  # noqa: ARG002 - for who looks in
+        """Add the only entry of a plain push: the record *fields*, *size* bytes with its end."""
         self.conversation.push_new(entry)
 
     def _report(self, damage: Damage) -> None:
