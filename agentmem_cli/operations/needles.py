@@ -384,19 +384,3 @@ def _after_quantifier(expression: str, at: int) -> int:
     else:
         at += 1
     return at + (expression[at : at + 1] in ("?", "+") and at < len(expression))
-
-
-def texts_inside(value: object) -> Sequence[str]:
-    """Return the strings of a JSON value, keys too, in their order."""
-    found: list[str] = []
-    todo: list[object] = [value]
-    while todo:
-        item = todo.pop()
-        if isinstance(item, str):
-            found.append(item)
-        elif isinstance(item, list):
-            todo.extend(reversed(item))
-        elif isinstance(item, dict):
-            for key in reversed(item):
-                todo += (item[key], key)
-    return found

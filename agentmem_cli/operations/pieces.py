@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agentmem_cli.operations.needles import texts_inside
 from agentmem_cli.session.codec import dumps, loads_fast
 from agentmem_cli.session.counting import reasoning_texts
 from agentmem_cli.session.message import parts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from agentmem_cli.operations.needles import Needle
     from agentmem_cli.session.codec import JSON, Object
@@ -143,3 +142,19 @@ def _deep(text: str, needle: Needle, layers: int) -> str | None:
         if found is not None:
             return found
     return None
+
+
+def texts_inside(value: object) -> Sequence[str]:
+    """Return the strings of a JSON value, keys too, in their order."""
+    found: list[str] = []
+    todo: list[object] = [value]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, str):
+            found.append(item)
+        elif isinstance(item, list):
+            todo.extend(reversed(item))
+        elif isinstance(item, dict):
+            for key in reversed(item):
+                todo += (item[key], key)
+    return found
