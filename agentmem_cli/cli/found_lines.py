@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from agentmem_cli.cli.text import ELLIPSIS, one_line, visible
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -84,8 +86,6 @@ class Printer:
 
     def _print_plain(self, hit: Hit) -> int:
         """Print matching lines and nothing else, as fast as can be."""
-        from agentmem_cli.cli.text import one_line, visible
-
         matching = self._wanted.needle.matching(hit.text)
         told = visible("\n".join(matching))
         if hit.log != self._log:
@@ -122,7 +122,6 @@ class Printer:
 
     def _print_text(self, hit: Hit, lines: Sequence[str], numbers: Sequence[int]) -> None:
         from agentmem_cli.cli.render import styled
-        from agentmem_cli.cli.text import one_line
 
         place = one_line(address(self._session, hit))
         separate = bool(self._wanted.before or self._wanted.after)
@@ -148,7 +147,6 @@ class Printer:
     def _line(self, line: str, *, matches: bool, taken: int) -> str:
         """Return a line safe for the screen, what matches in colour, cut to what fits."""
         from agentmem_cli.cli.render import styled
-        from agentmem_cli.cli.text import ELLIPSIS, visible
 
         spans = self._wanted.needle.spans(line) if matches else []
         start, end = 0, len(line)

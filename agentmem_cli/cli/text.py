@@ -17,7 +17,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 Align = Literal["left", "right"]
 
@@ -65,15 +65,21 @@ def _is_plain(text: str) -> bool:
 
     An expression takes ten times as long to say so, and almost every text is plain.
     """
-    from agentmem_cli.session.codec import dumps
-
     # Why JSON: it gives numbers to all controls but five, and orjson is quick at it.
-    if b"\\u00" in dumps(text) or "\r" in text or "\x7f" in text or "\b" in text or "\f" in text:
+    if b"\\u00" in _dumps()(text) or "\r" in text or "\x7f" in text or "\b" in text or "\f" in text:
         return False
     if text.isascii():
         return True
     rest = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
     return _suspects(keep="").search(rest.decode("utf-8", "surrogatepass")) is None
+
+
+@cache
+def _dumps() -> Callable[[str], bytes]:
+    # Why once: an import takes as long as all else that is done to a short text.
+    from agentmem_cli.session.codec import dumps
+
+    return dumps
 
 
 def one_line(text: str) -> str:

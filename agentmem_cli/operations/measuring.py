@@ -52,6 +52,7 @@ damage; and beside the logs blobs, kept sources with their maps, other files."""
 LARGEST: Final = 10
 """Messages that are told as the largest."""
 
+_count = DEFAULT_COUNTER.count_values
 _TELL_BYTES: Final = 4 << 20
 
 _Key = TypeVar("_Key", int, str)
@@ -201,13 +202,17 @@ class _Measured(LogFold):
         self._past = 0
         self._edited = False
         self._told = 0
+        # Why bound once: they are called for every message.
+        self._add_id = self._ids.append
+        self._add_offset = self._offsets.append
+        self._add_size = self._sizes.append
+        self._add_tokens = self._tokens.append
+        self._add_role = self._roles.append
 
-    def _push_plain(self, entry: Entry, fields: Object, size: int) -> None:
+    def _push_plain(self, entry: Entry, fields: Object, offset: int, size: int) -> None:
         self.conversation.push_new(entry)
-        located = entry.located()
-        assert located is not None
         message = fields["entries"][0]["message"]  # type: ignore[index, call-overload]
-        self._note(entry.id, located[0], size, message)  # type: ignore[arg-type]
+        self._note(entry.id, offset, size, message)  # type: ignore[arg-type]
 
     def _take(self, line: Line) -> None:
         super()._take(line)
@@ -254,19 +259,22 @@ class _Measured(LogFold):
 
     def _note(self, id_: int, offset: int, size: int, message: Object) -> None:
         content = message.get("content")
-        if type(content) is list and not _is_text(content):
-            self._parts(content, size)
-        self._ids.append(id_)
-        self._offsets.append(offset)
-        self._sizes.append(size)
-        self._tokens.append(DEFAULT_COUNTER.count_values((message,)))
+        if type(content) is list:
+            part = content[0] if len(content) == 1 else None
+            # Why asked here: most contents are one text, and nothing is to be noted of that.
+            if type(part) is not dict or part.get("type") != "text":
+                self._parts(content, size)
+        self._add_id(id_)
+        self._add_offset(offset)
+        self._add_size(size)
+        self._add_tokens(_count((message,)))
         role = message.get("role")
         number = self._role_numbers.get(role) if type(role) is str else None
         if number is None:
             number = len(self._role_numbers)
             name = role if type(role) is str else "unknown"
             number = self._role_numbers.setdefault(name, number)
-        self._roles.append(number)
+        self._add_role(number)
         if self._progress is not None and offset - self._told > _TELL_BYTES:
             self._progress(offset - self._told)
             self._told = offset
@@ -356,14 +364,6 @@ class _Tally(NamedTuple):
     roles: dict[str, int]
     calls: Counter[str]
     tokens: int
-
-
-def _is_text(content: list[JSON]) -> bool:
-    """Whether it is one text, as most contents are."""
-    if len(content) != 1:
-        return False
-    (part,) = content
-    return type(part) is dict and part.get("type") == "text"
 
 
 def _tool(part: Object) -> str:

@@ -40,9 +40,10 @@ class Piece(NamedTuple):
     part: str
     """`TEXT`, `REASONING`, `CALL`, `RESULT` or `OTHER`."""
     tool: str | None
-    text: str
+    text: str | None
+    """None: it is JSON."""
     value: JSON = None
-    """Of a call its arguments, of an unknown part all of it: their strings are texts too."""
+    """Of a call its arguments, of an unknown part all of it: their strings are its texts."""
 
 
 def texts_with(
@@ -60,10 +61,11 @@ def texts_with(
     parts = content if type(content) is list else parts_of(message)
     found: list[tuple[Piece, str]] = []
     for part in parts:
-        if type(part) is dict:
-            for piece in _pieces(role, part):
-                if is_wanted is None or is_wanted(piece):
-                    found += [(piece, text) for text in _texts(piece, needle)]
+        if type(part) is not dict:
+            continue
+        for piece in _pieces(role, part):
+            if is_wanted is None or is_wanted(piece):
+                found += [(piece, text) for text in _texts(piece, needle)]
     return found
 
 
@@ -79,7 +81,7 @@ def _pieces(role: str, part: Object) -> Iterator[Piece]:
     elif kind == "reasoning":
         yield from (Piece(role, REASONING, None, each) for each in reasoning_texts(part))
     elif kind not in _ATTACHMENTS:
-        yield Piece(role, OTHER, None, dumps(part).decode(), part)
+        yield Piece(role, OTHER, None, None, part)
 
 
 def _call(role: str, part: Object) -> Piece:
@@ -89,8 +91,7 @@ def _call(role: str, part: Object) -> Piece:
     if type(function) is dict:
         name, arguments = function.get("name"), function.get("arguments")
     tool = name if type(name) is str else None
-    said = dumps(arguments).decode()
-    return Piece(role, CALL, tool, f"{tool} {said}" if tool else said, arguments)
+    return Piece(role, CALL, tool, None, arguments)
 
 
 def _result(part: Object) -> Iterator[Piece]:
@@ -102,15 +103,14 @@ def _result(part: Object) -> Iterator[Piece]:
             if type(text) is str:
                 yield Piece(TOOL, RESULT, tool, text)
         elif kind == "json":
-            value = inner.get("value")
-            yield Piece(TOOL, RESULT, tool, dumps(value).decode(), value)
+            yield Piece(TOOL, RESULT, tool, None, inner.get("value"))
         elif kind not in _ATTACHMENTS:
-            yield Piece(TOOL, RESULT, tool, dumps(inner).decode(), inner)
+            yield Piece(TOOL, RESULT, tool, None, inner)
 
 
 def _texts(piece: Piece, needle: Needle) -> Iterator[str]:
     """Yield the texts of a piece in which *needle* stands."""
-    if piece.value is None:
+    if piece.text is not None:
         found = _deep(piece.text, needle, _LAYERS_MAX)
         if found is not None:
             yield found
@@ -122,8 +122,12 @@ def _texts(piece: Piece, needle: Needle) -> Iterator[str]:
             any_found = True
             yield found
     # Why last: a text that is read as it was meant tells more than the JSON around it.
-    if not any_found and needle.is_in(piece.text):
-        yield piece.text
+    if not any_found:
+        whole = dumps(piece.value).decode()
+        if piece.part == CALL and piece.tool:
+            whole = f"{piece.tool} {whole}"
+        if needle.is_in(whole):
+            yield whole
 
 
 def _deep(text: str, needle: Needle, layers: int) -> str | None:

@@ -210,33 +210,27 @@ class _Search:
                 self._held.append(_Found(offset, id_, place, when, message, found))
 
     def _told(self, found: list[_Found]) -> Iterator[Hit]:
+        # Why: a NamedTuple's own constructor is a Python function; this loop can run for all.
+        made = tuple.__new__
+        log, fold = self._log, self._fold
         for one in found:
-            stands = self._fold is None or self._places.get(one.id) == one.offset
-            if not stands and (not self._limits.past or self._is_again(one)):
+            _, id_, n, when, message, texts = one
+            stands = fold is None or self._places.get(id_) == one.offset
+            if not stands and (not self._limits.past or self._is_again(id_, one.offset, message)):
                 continue
-            for piece, text in one.texts:
-                yield Hit(
-                    self._log,
-                    one.id,
-                    one.n,
-                    one.made_ms,
-                    piece.role,
-                    piece.part,
-                    piece.tool,
-                    stands,
-                    text,
-                )
+            for (role, part, tool, _, _), text in texts:
+                yield made(Hit, (log, id_, n, when, role, part, tool, stands, text))
 
-    def _is_again(self, one: _Found) -> bool:
+    def _is_again(self, id_: int, offset: int, message: Object) -> bool:
         """Whether the same message stands, as a later record put it there again."""
         assert self._fold is not None
-        if self._places.get(one.id, -1) <= one.offset:
+        if self._places.get(id_, -1) <= offset:
             return False
         conversation = self._fold.conversation
-        where = conversation.index_of(one.id)
+        where = conversation.index_of(id_)
         if where is None:
             return False
-        return same(conversation.entries[where].stored.value, loads(dumps(one.message)))
+        return same(conversation.entries[where].stored.value, loads(dumps(message)))
 
 
 class _Found(NamedTuple):
