@@ -20,7 +20,6 @@ from agentmem_cli.session.counting import DEFAULT_COUNTER
 from agentmem_cli.session.fold import LogFold
 from agentmem_cli.session.images import ATTACHMENTS, BLOB_FOLDER
 from agentmem_cli.session.keys import SESSION
-from agentmem_cli.session.message import parts_of
 from agentmem_cli.session.meta import excerpt
 from agentmem_cli.session.reader import open_log, reading
 from agentmem_cli.session.source import LogSource
@@ -52,7 +51,7 @@ damage; and beside the logs blobs, kept sources with their maps, other files."""
 LARGEST: Final = 10
 """Messages that are told as the largest."""
 
-_count = DEFAULT_COUNTER.count_values
+_count = DEFAULT_COUNTER.count_value
 _TELL_BYTES: Final = 4 << 20
 
 _Key = TypeVar("_Key", int, str)
@@ -267,7 +266,7 @@ class _Measured(LogFold):
         self._add_id(id_)
         self._add_offset(offset)
         self._add_size(size)
-        self._add_tokens(_count((message,)))
+        self._add_tokens(_count(message))
         role = message.get("role")
         number = self._role_numbers.get(role) if type(role) is str else None
         if number is None:
@@ -282,7 +281,7 @@ class _Measured(LogFold):
     def _parts(self, content: list[JSON], size: int) -> None:
         """Note which bytes of the next message are tools' output, and inline images; and calls."""
         at = len(self._ids)
-        images = 0
+        images = held = 0
         others = False
         results: list[Object] = []
         for part in content:
@@ -291,6 +290,7 @@ class _Measured(LogFold):
             kind = part.get("type")
             if kind == "toolresult":
                 results.append(part)
+                held += _inline_in(part)
                 continue
             others = True
             if kind == "toolcall":
@@ -298,7 +298,6 @@ class _Measured(LogFold):
             elif kind in ATTACHMENTS:
                 images += _inline(part)
         if results:
-            held = sum(_inline(inner) for part in results for inner in parts_of(part))
             whole = sum(len(dumps(part)) for part in results) if others else size
             self._outputs[at] = max(0, min(whole, size) - held)
             images += held
@@ -370,6 +369,18 @@ def _tool(part: Object) -> str:
     function = part.get("function")
     name = function.get("name") if type(function) is dict else None
     return name if type(name) is str else "?"
+
+
+def _inline_in(result: Object) -> int:
+    """Return the bytes of the attachments that stand in a tool's result itself."""
+    inner = result.get("content")
+    if type(inner) is not list:
+        return 0
+    held = 0
+    for each in inner:
+        if type(each) is dict and each.get("type") != "text":
+            held += _inline(each)
+    return held
 
 
 def _inline(part: Object) -> int:
