@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,11 @@ settings.register_profile(
     "deep", max_examples=5000, deadline=None, print_blob=True, suppress_health_check=_SLOW
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+# A shell starts what it runs behind itself with the interrupt ignored, and so would every
+# process that a test starts: what interrupts do can only be tried where they are taken.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _UNSET = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "PAGER", "LESS", "AGENTMEM_PAGER", "TERM")
 

@@ -33,6 +33,9 @@ SECTIONS: Final[dict[str, dict[str, str]]] = {
         "log": "agentmem_cli.cli.look:log",
         "as-of": "agentmem_cli.cli.look:as_of",
         "diff": "agentmem_cli.cli.diffed:diff",
+        "grep": "agentmem_cli.cli.found:grep",
+        "stats": "agentmem_cli.cli.counted:stats",
+        "blobs": "agentmem_cli.cli.blobs:blobs",
         "scan": "agentmem_cli.cli.scan:scan",
         "export": "agentmem_cli.cli.exported:export",
     },
@@ -46,6 +49,9 @@ SECTIONS: Final[dict[str, dict[str, str]]] = {
         "redo": "agentmem_cli.cli.undone:redo",
         "restore": "agentmem_cli.cli.undone:restore",
         "core": "agentmem_cli.cli.core:app",
+        "value": "agentmem_cli.cli.valued:app",
+        "meta": "agentmem_cli.cli.labelled:app",
+        "fork": "agentmem_cli.cli.forked:fork",
         "import": "agentmem_cli.cli.brought:import_sources",
         "rename": "agentmem_cli.cli.rewritten:rename",
     },
@@ -56,6 +62,7 @@ SECTIONS: Final[dict[str, dict[str, str]]] = {
     },
     "Care": {
         "verify": "agentmem_cli.cli.care:verify",
+        "schema": "agentmem_cli.cli.schema:schema",
     },
 }
 """Section of the help -> command -> ``module:name`` of its function, or of its Typer

@@ -17,7 +17,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 Align = Literal["left", "right"]
 
@@ -45,6 +45,7 @@ _SUSPECTS: Final = (
     "\ud800-\udfff\U00013430-\U0001345f\U0001bca0-\U0001bca3"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
+_ASCII: Final = bytes(range(0x80))
 _MAY_STAND: Final = frozenset({_NON_JOINER, _JOINER, *map(chr, range(0xFE00, 0xFE10))})
 
 
@@ -54,9 +55,31 @@ def visible(text: str) -> str:
     Newlines and tabs stay. Emoji sequences, and the joiners that Arabic and
     Indic scripts are written with, stay where they belong.
     """
-    if text.isprintable() and text.isascii():
+    if (text.isprintable() and text.isascii()) or _is_plain(text):
         return text
     return _suspects(keep="\t\n").sub(_shown, text)
+
+
+def _is_plain(text: str) -> bool:
+    """Whether nothing in *text* but newlines and tabs is a suspect; false alarms do no harm.
+
+    An expression takes ten times as long to say so, and almost every text is plain.
+    """
+    # Why JSON: it gives numbers to all controls but five, and orjson is quick at it.
+    if b"\\u00" in _dumps()(text) or "\r" in text or "\x7f" in text or "\b" in text or "\f" in text:
+        return False
+    if text.isascii():
+        return True
+    rest = text.encode("utf-8", "surrogatepass").translate(None, _ASCII)
+    return _suspects(keep="").search(rest.decode("utf-8", "surrogatepass")) is None
+
+
+@cache
+def _dumps() -> Callable[[str], bytes]:
+    # Why once: an import takes as long as all else that is done to a short text.
+    from agentmem_cli.session.codec import dumps
+
+    return dumps
 
 
 def one_line(text: str) -> str:

@@ -167,13 +167,13 @@ def append(
             records.insert(0, Saved(NAME, name))
         return records
 
-    _keep_main(store, agent, at_ms)
+    keep_main(store, agent, at_ms)
     done = append_records(store, agent, make, at=at_ms)
     meta, error = _refresh_meta(store, done, messages, current=current, name=name, at_ms=at_ms)
     return Added(agent, tuple(ids), done.first_n, done.last_n, done.torn, meta, error)
 
 
-def _keep_main(store: DirStore, agent: str, at_ms: int) -> None:
+def keep_main(store: DirStore, agent: str, at_ms: int) -> None:
     """Save which agent is talked to, where a new one would take its place by its id alone.
 
     It says no more than what was true before, so a crash after it does no harm.

@@ -192,7 +192,7 @@ class LogFold:
                     self.last_t = t  # type: ignore[assignment]
                     self.records += 1
                     entry = Entry(id_, None, None, t, source, offset, len(line) - 1, 0)  # type: ignore[arg-type]
-                    conversation.push_new(entry)
+                    self._push_plain(entry, fields, offset, len(line))
                     conversation.changes += 1
                 else:
                     self._take(Line(number, offset, len(line) - 1, fields))
@@ -200,6 +200,17 @@ class LogFold:
                 for found in odd_line(line, number, offset, self._report, last=after == size):
                     self._take(found)
             offset = after
+
+    def _push_plain(self, entry: Entry, fields: Object, offset: int, size: int) -> None:  # noqa: ARG002 - for who looks in
+        """Add the only entry of a plain push.
+
+        Args:
+            entry: It.
+            fields: The record.
+            offset: Where that begins, in bytes.
+            size: Its bytes, the end of the line too.
+        """
+        self.conversation.push_new(entry)
 
     def _report(self, damage: Damage) -> None:
         if self.strict and damage.kind != TORN:

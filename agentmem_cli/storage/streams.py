@@ -21,6 +21,20 @@ else:
         return os.read(descriptor, length)
 
 
+if hasattr(os, "preadv"):
+
+    def pread_into(descriptor: int, view: memoryview, offset: int) -> int:
+        """Read into *view* from *offset*; return how many bytes came."""
+        return os.preadv(descriptor, [view], offset)
+else:
+
+    def pread_into(descriptor: int, view: memoryview, offset: int) -> int:
+        """Read into *view* from *offset*; return how many bytes came."""
+        data = pread(descriptor, len(view), offset)
+        view[: len(data)] = data
+        return len(data)
+
+
 def chunks(descriptor: int, start: int, end: int) -> Iterator[bytes]:
     """Yield the bytes from *start* to *end* in pieces; fewer where the file ends before."""
     while start < end:

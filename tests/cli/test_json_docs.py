@@ -107,6 +107,7 @@ def _printed(root: Path, tmp_path: Path) -> list[Value]:
         ("list", "--tree"),
         ("export", f"pi-{building.SESSION_ID}", "--as", "original", "-o", tmp_path / "o.jsonl"),
         ("export", "one", "--as", "messages", "-o", tmp_path / "m.json"),
+        *_finding(root, tmp_path),
         *_replacing(root, tmp_path),
         *_core(tmp_path),
         *_compacting(tmp_path),
@@ -187,6 +188,29 @@ def _core(tmp_path: Path) -> list[tuple[str | Path, ...]]:
         ("history",),
     ]
     return [("core", verb, "two", *words) for verb, *words in verbs]
+
+
+def _finding(root: Path, tmp_path: Path) -> list[tuple[str | Path, ...]]:
+    """Commands that find, count and fork, on a session that has something for each."""
+    part: Object = {"type": "image", "data": {"type": "url", "value": "blob:00.png"}}
+    lines = [header(), pushed(1, {"role": "user", "content": [part]}), *turns(2)[2:]]
+    blob = write(root, "four", "main", join(lines)).parents[1] / "files" / "blobs" / "00.png"
+    blob.parent.mkdir(parents=True)
+    blob.write_bytes(b"x")
+    return [
+        ("grep", "text", "-C1"),
+        ("grep", "-c", "text"),
+        ("grep", "-l", "text"),
+        ("stats",),
+        ("blobs", "four"),
+        ("blobs", "four", "--all", "-o", tmp_path / "blobs"),
+        ("value", "set", "four", "k", "[1]"),
+        ("value", "list", "four"),
+        ("value", "unset", "four", "k"),
+        ("meta", "label", "four", "k=v"),
+        ("fork", "four", "--at", "3"),
+        ("schema", "fork"),
+    ]
 
 
 def _replacing(root: Path, tmp_path: Path) -> list[tuple[str | Path, ...]]:

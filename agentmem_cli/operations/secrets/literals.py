@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from urllib.parse import quote, quote_plus
 
 import ahocorasick_rs
@@ -124,7 +124,11 @@ class Literals:
         return hits if len(hits) < 2 else _apart(hits)  # noqa: PLR2004 - two may overlap
 
 
-def automaton(patterns: list[bytes], *, overlapping: bool) -> ahocorasick_rs.BytesAhoCorasick:
+Automaton: TypeAlias = ahocorasick_rs.BytesAhoCorasick
+"""What searches bytes for several patterns at once."""
+
+
+def automaton(patterns: list[bytes], *, overlapping: bool) -> Automaton:
     """Build what searches for *patterns* at once: one after the other, or all that overlap.
 
     The first kind goes over everything, so its building pays; the other over few lines.

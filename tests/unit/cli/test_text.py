@@ -169,3 +169,15 @@ def test_a_cell_is_one_safe_line_however_long_its_text() -> None:
     assert long == "x␊x␊…"
     assert stacked.endswith("…")
     assert text.width(stacked) <= 5
+
+
+def test_every_suspect_is_shown_beside_plain_text_as_it_is_alone() -> None:
+    pattern = text._suspects(keep="\t\n")
+    suspects = [chr(code) for code in range(0x110000) if pattern.match(chr(code))]
+
+    hidden = [one for one in suspects if text._is_plain(f"x\t{one}\nx")]
+    hidden += [one for one in suspects if text._is_plain(f"\u65e5{one}")]
+
+    assert len(suspects) > 4_000
+    assert hidden == []
+    assert text._is_plain("plain\n\tna\u00efve \u65e5\u672c \u2014 \U0001f600")
