@@ -32,6 +32,10 @@ class Source(Protocol):
         """
         ...
 
+    def record(self, offset: int, length: int) -> bytes:
+        """Return a record's bytes, without the line's end."""
+        ...
+
     def restored(self, message: Message) -> Message:
         """Return *message* with its blobs' data put back."""
         ...
@@ -109,7 +113,7 @@ class Entry:
 
     def copy(self, made: int | None) -> Entry:
         """Return the same entry with another time *made*."""
-        return Entry(
+        return type(self)(
             self.id,
             self._message,
             self.author,
@@ -156,6 +160,38 @@ class Entry:
 
     def __repr__(self) -> str:
         return f"Entry({self.id}, {self.stored!r})"
+
+
+class PlainEntry(Entry):
+    """The one entry of a record that `agentmem_cli.session.source.plain_push` knew.
+
+    It holds a message and an id, and its bytes were looked at: they can be cut out.
+    """
+
+    __slots__ = ()
+
+    @property
+    def stored(self) -> Message:
+        """The message as the log holds it: an image's data is a ``blob:`` reference."""
+        from agentmem_cli.session.message import Message
+        from agentmem_cli.session.source import message_in
+
+        return Message(message_in(self.record(), self.id))
+
+    @property
+    def extra(self) -> Object:
+        """Nothing: a plain entry has no more fields."""
+        return {}
+
+    def unclosed(self) -> bytes:
+        """Return its JSON as its record holds it, but for the last brace."""
+        raw = self.record()
+        return raw[raw.index(b'{"message":') : -len(b"}]}")]
+
+    def record(self) -> bytes:
+        """Return the bytes of its record, without the line's end."""
+        assert self._source is not None
+        return self._source.record(self._offset, self._length)
 
 
 class _EntryWithMore(Entry):

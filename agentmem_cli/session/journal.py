@@ -13,11 +13,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.session.change import Push, Reset, SetAside, SetHalt, Splice
+from agentmem_cli.session.codec import loads_fast
 from agentmem_cli.session.conversation import Conversation
+from agentmem_cli.session.entry import PlainEntry
 from agentmem_cli.session.fold import LogFold
+from agentmem_cli.session.lines import LINE_END, Line, odd_line, torn_line
 from agentmem_cli.session.reader import open_log, reading
 from agentmem_cli.session.record import decode_by
-from agentmem_cli.session.source import LogSource
+from agentmem_cli.session.source import LogSource, plain_push
 from agentmem_cli.session.summaries import COMPACTED, summary_in
 from agentmem_cli.session.values import Noted
 
@@ -26,7 +29,6 @@ if TYPE_CHECKING:
     from agentmem_cli.session.author import Author
     from agentmem_cli.session.change import Change, ChangeRecord
     from agentmem_cli.session.entry import Entry
-    from agentmem_cli.session.lines import Line
     from agentmem_cli.storage.store import Store
 
 UNDO: Final = "agentmem.undo"
@@ -133,7 +135,11 @@ class Journal(Conversation):
         fold = self._fold
         if fold is not None:
             self._units.append((fold.last_n, entry.id))
-        super().push_new(entry)
+        # Why not by way of the other: a log has 100,000 of them.
+        self.next_message = entry.id + 1
+        self._entries.append(entry)
+        if self._ids is not None:
+            self._ids.add(entry.id)
 
     def push_entries(self, entries: tuple[Entry, ...]) -> None:
         """Fold a push of *entries* in, and note it."""
@@ -254,6 +260,48 @@ class JournalFold(LogFold):
         self.noted: list[Noted] = []
         """In the log's order."""
         self._prefix = prefix
+
+    def _run_whole(self) -> None:
+        """Fold every line, as `LogFold` does; entries are such that their bytes can be copied.
+
+        An undo may put back most of a large log, which need not be decoded again then.
+        """
+        source, journal = self.source, self.journal
+        log, size = source.log, source.log.size
+        offset = 0
+        for number, line in enumerate(log.lines(), 1):
+            after = offset + len(line)
+            if after > size or line[-1] != LINE_END:
+                if offset < size:
+                    self._report(torn_line(number, offset, size - offset))
+                return
+            push = plain_push(line)
+            if push is not None and self._follows(push):
+                _, _, t, id_ = push
+                self.last_seq, self.last_n, self.last_t, _ = push
+                self.records += 1
+                length = len(line) - 1
+                journal.push_new(PlainEntry(id_, None, None, t, source, offset, length, 0))
+                journal.changes += 1
+            else:
+                self._take_line(line, number, offset, last=after == size)
+            offset = after
+
+    def _follows(self, push: tuple[int, int, int, int]) -> bool:
+        seq, n, _, id_ = push
+        expected = self.last_seq + 1
+        return seq == expected != 0 and n > self.last_n and id_ >= self.journal.next_message
+
+    def _take_line(self, line: bytes, number: int, offset: int, *, last: bool) -> None:
+        try:
+            fields = loads_fast(line)
+        except ValueError:
+            fields = None
+        if type(fields) is dict:
+            self._take(Line(number, offset, len(line) - 1, fields))
+            return
+        for found in odd_line(line, number, offset, self._report, last=last):
+            self._take(found)
 
     def _take(self, line: Line) -> None:
         super()._take(line)
