@@ -157,15 +157,8 @@ def encode_entry(entry: Entry, written: int | None) -> bytes:
         raw = dumps(value) if b"\n" in raw else raw
     author = b"" if entry.author is None else b',"author":' + dumps(entry.author.to_value())
     more = b"," + dumps(extra)[1:-1] if (extra := entry.extra) else b""
-    return (
-        b'{"message":'
-        + raw
-        + author
-        + b',"id":%d' % entry.id
-        + _made(entry.made, written)
-        + more
-        + b"}"
-    )
+    made = _made(entry.made, written)
+    return b'{"message":%b%b,"id":%d%b%b}' % (raw, author, entry.id, made, more)
 
 
 def decode_header(fields: Object) -> Header:
@@ -268,9 +261,14 @@ def decode_saved(fields: Object) -> Saved:
 
 
 def _line(stamp: Stamp, by: Author | None, kind: str, *body: bytes) -> bytes:
+    head = line_head(stamp, by)
+    return b"".join((head, b'"type":"', kind.encode(), b'"', *body, b"}\n"))
+
+
+def line_head(stamp: Stamp, by: Author | None) -> bytes:
+    """Return how the line of a record begins, up to its type."""
     who = b"" if by is None else b'"by":' + dumps(by.to_value()) + b","
-    head = b'{"seq":%d,"n":%d,"t":%d,' % (stamp.seq, stamp.n, stamp.t)
-    return b"".join((head, who, b'"type":"', kind.encode(), b'"', *body, b"}\n"))
+    return b'{"seq":%d,"n":%d,"t":%d,%b' % (stamp.seq, stamp.n, stamp.t, who)
 
 
 def _state(state: State) -> bytes:
