@@ -17,7 +17,7 @@ from agentmem_cli.operations.core import history
 from agentmem_cli.session.aside import Aside
 from agentmem_cli.session.author import Author
 from agentmem_cli.session.core_values import PREFIX, CoreValues
-from agentmem_cli.session.journal import OURS, UNDO, fold_journal
+from agentmem_cli.session.journal import OURS, UNDO, Unit, fold_journal, unit_of
 from agentmem_cli.session.keys import SESSION
 from agentmem_cli.session.refusals import Nothing
 from agentmem_cli.session.takeback import resolve, take_back
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from agentmem_cli.operations.core.history import Edit
     from agentmem_cli.session.fold import LogFold
-    from agentmem_cli.session.journal import JournalFold, Unit
+    from agentmem_cli.session.journal import JournalFold
     from agentmem_cli.session.record import LogRecord
     from agentmem_cli.storage.directory import DirStore
 
@@ -228,8 +228,12 @@ class _State:
         return -1 if self.journal.barrier is None else self.journal.barrier
 
     def _newest(self, *, compaction: bool) -> Unit | None:
-        found = [n for n, unit in self._done.items() if not compaction or unit.kind == "compaction"]
-        return self._done[max(found)] if found else None
+        if compaction:
+            units = (unit for unit in self._done.values() if isinstance(unit, Unit))
+            found = [unit.n for unit in units if unit.kind == "compaction"]
+        else:
+            found = list(self._done)
+        return unit_of(self._done[max(found)]) if found else None
 
     def _take_back(self, unit: Unit, told: Unit, title: str) -> None:
         before = list(self.journal.entries)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from agentmem_cli.session.author import Author
@@ -34,6 +34,10 @@ class Source(Protocol):
 
     def record(self, offset: int, length: int) -> bytes:
         """Return a record's bytes, without the line's end."""
+        ...
+
+    def inside(self, offset: int, length: int, begin: bytes, closing: int) -> bytes:
+        """Return a record's bytes from where *begin* stands first, but for the last *closing*."""
         ...
 
     def restored(self, message: Message) -> Message:
@@ -185,13 +189,11 @@ class PlainEntry(Entry):
 
     def unclosed(self) -> bytes:
         """Return its JSON as its record holds it, but for the last brace."""
-        raw = self.record()
-        return raw[raw.index(b'{"message":') : -len(b"}]}")]
+        return self._source.inside(self._offset, self._length, _MESSAGE, _CLOSING_BYTES)  # type: ignore[union-attr]
 
     def record(self) -> bytes:
         """Return the bytes of its record, without the line's end."""
-        assert self._source is not None
-        return self._source.record(self._offset, self._length)
+        return self._source.record(self._offset, self._length)  # type: ignore[union-attr]
 
 
 class _EntryWithMore(Entry):
@@ -219,4 +221,6 @@ class _EntryWithMore(Entry):
         return _EntryWithMore(self.id, self._message, self.author, made, self._extra)
 
 
+_MESSAGE: Final = b'{"message":'
+_CLOSING_BYTES: Final = len(b"}]}")
 _KNOWN = frozenset({"message", "author", "id", "made"})

@@ -10,7 +10,7 @@ Source: DESIGN.md, "Undo".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from agentmem_cli.session.change import Push, Reset, SetAside, SetHalt, Splice
 from agentmem_cli.session.codec import loads_fast
@@ -25,6 +25,8 @@ from agentmem_cli.session.summaries import COMPACTED, summary_in
 from agentmem_cli.session.values import Noted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from agentmem_cli.session.aside import Aside
     from agentmem_cli.session.author import Author
     from agentmem_cli.session.change import Change, ChangeRecord
@@ -108,6 +110,18 @@ class Unit:
         return "splice"
 
 
+Noticed: TypeAlias = Unit | tuple[int, int]
+"""A change; of one that added one entry, as almost all do, its ``n`` and the entry's id."""
+
+
+def unit_of(noticed: Noticed) -> Unit:
+    """Return a change as it is undone."""
+    if isinstance(noticed, Unit):
+        return noticed
+    n, id_ = noticed
+    return Unit(n, 0, -1, Pushed((id_,)))
+
+
 _NAMES: Final = {"clearing": "clearing", OURS: None}
 """What changes are called by the plugin that made them; None: by its title."""
 
@@ -122,7 +136,7 @@ class Journal(Conversation):
         super().__init__()
         self._fold: LogFold | None = fold
         # Why pairs for plain pushes: a log has 100,000 of them.
-        self._units: list[Unit | tuple[int, int]] = []
+        self._units: list[Noticed] = []
         self.barrier: int | None = None
         """The ``n`` of the last reset, which nothing goes back past; None: there was none."""
 
@@ -186,12 +200,9 @@ class Journal(Conversation):
         if isinstance(last, Unit) and last.n == n:
             last.by = by
 
-    def units(self) -> list[Unit]:
+    def units(self) -> Sequence[Noticed]:
         """Return the changes since the last reset, oldest first."""
-        return [
-            each if isinstance(each, Unit) else Unit(each[0], 0, -1, Pushed((each[1],)))
-            for each in self._units
-        ]
+        return self._units
 
     def replaced_by(self, summary: int) -> tuple[Entry, ...] | None:
         """Return what the newest compaction with this *summary* replaced; None: there is none."""
@@ -276,21 +287,22 @@ class JournalFold(LogFold):
                     self._report(torn_line(number, offset, size - offset))
                 return
             push = plain_push(line)
-            if push is not None and self._follows(push):
-                _, _, t, id_ = push
-                self.last_seq, self.last_n, self.last_t, _ = push
+            expected = self.last_seq + 1
+            # Why so: what `fold` asks of a plain push.
+            if (
+                push is not None
+                and push[0] == expected != 0
+                and push[1] > self.last_n
+                and push[3] >= journal.next_message
+            ):
+                self.last_seq, self.last_n, self.last_t, id_ = push
                 self.records += 1
                 length = len(line) - 1
-                journal.push_new(PlainEntry(id_, None, None, t, source, offset, length, 0))
+                journal.push_new(PlainEntry(id_, None, None, push[2], source, offset, length, 0))
                 journal.changes += 1
             else:
                 self._take_line(line, number, offset, last=after == size)
             offset = after
-
-    def _follows(self, push: tuple[int, int, int, int]) -> bool:
-        seq, n, _, id_ = push
-        expected = self.last_seq + 1
-        return seq == expected != 0 and n > self.last_n and id_ >= self.journal.next_message
 
     def _take_line(self, line: bytes, number: int, offset: int, *, last: bool) -> None:
         try:

@@ -133,7 +133,9 @@ def _parts(entries: Iterable[Entry], written: int | None) -> list[bytes]:
     parts: list[bytes] = []
     for entry in entries:
         if type(entry) is PlainEntry:
-            parts += (entry.unclosed(), b"%b}," % _made(entry.made, written))
+            made = entry.made
+            told = b"}," if made is None or made == written else b',"made":%d},' % made
+            parts += (entry.unclosed(), told)
         else:
             parts += (encode_entry(entry, written), b",")
     return [*parts[:-1], parts[-1][:-1]] if parts else parts

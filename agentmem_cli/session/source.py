@@ -64,17 +64,20 @@ class LogSource:
 
     def record(self, offset: int, length: int) -> bytes:
         """Return a record's bytes. Records asked for one behind the other cost few reads."""
+        return self.inside(offset, length, b"{", 0)
+
+    def inside(self, offset: int, length: int, begin: bytes, closing: int) -> bytes:
+        """Return a record's bytes from where *begin* stands first, but for the last *closing*."""
         start, data = self._window  # Why: read once, as above.
         at = offset - start
-        if at >= 0 and at + length <= len(data):
-            return data[at : at + length]
-        if self._next != offset:
-            self._next = offset + length + 1
-            return self.log.read_at(offset, length)
-        data = self.log.read_at(offset, max(length, _WINDOW_BYTES))
-        self._window = (offset, data)
+        if at < 0 or at + length > len(data):
+            behind = self._next == offset
+            start, at = offset, 0
+            data = self.log.read_at(offset, max(length, _WINDOW_BYTES) if behind else length)
+            if behind:
+                self._window = (offset, data)
         self._next = offset + length + 1
-        return data[:length]
+        return data[data.index(begin, at) : at + length - closing]
 
     def restored(self, message: Message) -> Message:
         """Return *message* with its blobs' data put back; failures go to ``lost``."""

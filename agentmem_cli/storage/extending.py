@@ -19,7 +19,7 @@ from agentmem_cli.limits import CHUNK_BYTES
 from agentmem_cli.storage import redo
 from agentmem_cli.storage.files import cut_back, sync_file
 from agentmem_cli.storage.layout import FILES, RECOVERED, REDO, log_of, split, staged_name
-from agentmem_cli.storage.streams import chunks, pread, token, write_whole
+from agentmem_cli.storage.streams import chunks, pread, start_writing, token, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -88,9 +88,14 @@ def write(root: Folder, step: redo.Step, lines: Iterable[bytes]) -> None:
         try:
             folder.expect(name, os.fstat(target).st_size, step.keep)
             begun = True
+            told = place = step.keep
             for line in lines:
                 write_whole(noting, b"%d\n" % len(line))
                 write_whole(target, line)
+                place += len(line)
+                if place - told >= CHUNK_BYTES:
+                    start_writing(target, told, place)
+                    told = place
             sync_file(target)
             # Why emptied and not only removed: on a disk that does not keep the names of a
             # folder when told to, a removed file may come back, and would have it all cut off.
