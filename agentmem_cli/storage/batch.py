@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from agentmem_cli.errors import ConflictError, LogChanged
 from agentmem_cli.storage import extending, redo, sweeping
+from agentmem_cli.storage.keeping import Kept
 from agentmem_cli.storage.layout import (
     FILES,
     REDO,
@@ -245,7 +246,6 @@ class DirBatch:
             self._mark(targets)
         elif targets:
             self._make_together(targets)
-            self._mark(targets)
         if targets:
             self.sweep()
 
@@ -272,8 +272,7 @@ class DirBatch:
             redo.forget(self._root)
             raise
         extending.write(self._root, step, lines)
-        self._root.remove(REDO)
-        self._root.sync()
+        redo.disarm(self._root)
 
     def close(self) -> None:
         """Drop what is staged and not made. Quiet: nothing here can spoil the session."""
@@ -351,16 +350,18 @@ class DirBatch:
 
     def _make_together(self, targets: list[Target]) -> None:
         begun: list[redo.Step] = []
+        kept = Kept(self.part_made)
         try:
             self._stage(targets)
             steps = steps_of(self._root, targets, self.key)
             self._write_redo(redo.encode(redo.Redo(self.key, steps)))
-            redo.apply(self._root, steps, begun)
+            redo.apply(self._root, steps, begun, kept)
         except BaseException as error:
-            self._give_up(begun, error)
+            self._give_up(kept, begun, error)
             raise
-        self._root.remove(REDO)
-        self._root.sync()
+        self._mark(targets)
+        kept.drop(self._root)
+        redo.disarm(self._root)
 
     def _write_redo(self, data: bytes) -> None:
         part = staged_name(token())
@@ -369,18 +370,20 @@ class DirBatch:
         self._root.replace(part, REDO)
         self._root.sync()
 
-    def _give_up(self, begun: list[redo.Step], error: BaseException) -> None:
+    def _give_up(self, kept: Kept, begun: list[redo.Step], error: BaseException) -> None:
         """Take back what was begun; where that cannot be, leave all for the next holder."""
         try:
-            undone = redo.undo(self._root, begun)
+            undone = kept.take_back(self._root, begun)
+            if undone:
+                redo.disarm(self._root)
         except OSError as second:
             error.add_note(f"what was begun could not be taken back: {second}")
             undone = False
-        if undone:
-            redo.forget(self._root)
-        else:
+        if not undone:
             self._let_go()  # the redo file stands and needs the parts
             error.add_note("the change was begun; the next command on this session finishes it")
+        elif not isinstance(error, ConflictError):  # else another program's write goes unnoticed
+            sweeping.mark(self._root, self._lock, [step.target for step in begun])
 
     def _mark(self, targets: list[Target]) -> None:
         sweeping.mark(self._root, self._lock, [target.path for target in targets])
