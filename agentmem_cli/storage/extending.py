@@ -78,16 +78,25 @@ def write(root: Folder, step: redo.Step, lines: Iterable[bytes]) -> None:
         BaseException: What making a line or the system raised. The log is as it was; where
             a note says otherwise the next command makes it so.
     """
+    begun: list[bool] = []
+    try:
+        _write(root, step, lines, begun)
+    except BaseException:
+        if not begun or _has_old_size(root, step):
+            redo.forget(root)
+        raise
+
+
+def _write(root: Folder, step: redo.Step, lines: Iterable[bytes], begun: list[bool]) -> None:
     folders, name = split(step.target)
     with (
         root.walk(folders) as folder,
         root.opened(REDO, os.O_WRONLY | os.O_APPEND) as noting,
         folder.opened(name, os.O_WRONLY | os.O_APPEND) as target,
     ):
-        begun = False
+        folder.expect(name, os.fstat(target).st_size, step.keep)
+        begun.append(True)
         try:
-            folder.expect(name, os.fstat(target).st_size, step.keep)
-            begun = True
             told = place = step.keep
             for line in lines:
                 write_whole(noting, b"%d\n" % len(line))
@@ -102,9 +111,15 @@ def write(root: Folder, step: redo.Step, lines: Iterable[bytes]) -> None:
             os.ftruncate(noting, 0)
             sync_file(noting)
         except BaseException as error:
-            if not begun or cut_back(target, step.keep, error):
-                redo.forget(root)
+            cut_back(target, step.keep, error)
             raise
+
+
+def _has_old_size(root: Folder, step: redo.Step) -> bool:
+    folders, name = split(step.target)
+    with root.walk(folders) as folder:
+        found = folder.found(name)
+    return found is not None and found.st_size == step.keep
 
 
 def take_back(root: Folder, step: redo.Step, key: bytes) -> bool:

@@ -385,12 +385,10 @@ def sync_file(descriptor: int) -> None:
     os.fsync(descriptor)
 
 
-def cut_back(descriptor: int, length: int, error: BaseException) -> bool:
-    """Cut an open file back to *length* bytes on the way out of *error*; return whether it went."""
+def cut_back(descriptor: int, length: int, error: BaseException) -> None:
+    """Cut an open file back to *length* bytes on the way out of *error*; a note says if not."""
     try:
         os.ftruncate(descriptor, length)
         sync_file(descriptor)
     except OSError as second:
         error.add_note(f"the file could not be cut back to {length} bytes: {second}")
-        return False
-    return True

@@ -265,7 +265,7 @@ def undo(root: Folder, begun: Sequence[Step]) -> bool:
     Raises:
         OSError: The system refused.
     """
-    made = [step for step in begun if step.kind == "append" or not _is_untouched(root, step)]
+    made = [step for step in begun if not _is_untouched(root, step)]
     if not all(step.can_be_undone for step in made):
         return False
     for step in reversed(made):
@@ -281,10 +281,14 @@ def undo(root: Folder, begun: Sequence[Step]) -> bool:
 
 
 def _is_untouched(root: Folder, step: Step) -> bool:
-    # A rename and a removal are made or not made, so one look tells.
-    folders, name = split(step.part or step.target)
+    # A rename and a removal are made or not made, so one look tells. An append that could not
+    # even open its file needs no cut, which would be refused as well.
+    folders, name = split(step.part if step.part and step.kind != "append" else step.target)
     with root.walk(folders) as folder:
-        return folder.found(name) is not None
+        found = folder.found(name)
+    if step.kind == "append":
+        return found is not None and found.st_size == step.old
+    return found is not None
 
 
 def forget(root: Folder) -> None:

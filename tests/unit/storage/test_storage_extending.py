@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -39,6 +41,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DirStore:
 
 def extend(store: DirStore, lines: Iterator[bytes] | None = None) -> None:
     with store.batch() as batch:
+        batch.whole = True
         batch.append_lines("a", len(OLD), LINES if lines is None else lines, HEADS)
 
 
@@ -197,6 +200,27 @@ def test_a_failure_at_any_call_leaves_the_old_state_or_the_new(
 
         assert log.read_bytes() in (OLD, OLD + ADDED)
         assert not store.pending()
+
+
+@pytest.mark.parametrize("held", [0, 1 << 20])
+def test_a_log_that_may_not_be_written_to_leaves_nothing_to_be_done_later(
+    store: DirStore, monkeypatch: pytest.MonkeyPatch, held: int
+) -> None:
+    monkeypatch.setattr(extending, "HELD_BYTES", held)
+    real = os.open
+
+    def refused(path: str, flags: int, *words: object, **named: object) -> int:
+        if path == "a.jsonl" and flags & os.O_WRONLY:
+            raise PermissionError(errno.EPERM, "not permitted")
+        return real(path, flags, *words, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("os.open", refused)
+
+    with pytest.raises(PermissionError):
+        extend(store)
+    assert not store.pending()
+    assert store.leftovers() == []
+    assert store.read_log("a") == OLD
 
 
 def test_with_another_change_beside_them_lines_are_staged(store: DirStore) -> None:
