@@ -29,10 +29,13 @@ ADDED = b"".join(LINES)
 FOREIGN = b'{"seq":3,"by":"them"}\n'
 
 
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DirStore:
+@pytest.fixture(params=[0, 1 << 18])
+def store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> DirStore:
     """A session with one log, in which anything is too much to be held in memory."""
     monkeypatch.setattr(extending, "HELD_BYTES", 0)
+    monkeypatch.setattr(extending, "THREAD_BYTES", request.param)
     monkeypatch.setattr("os.fsync", lambda descriptor: None)
     made = DirStore.open(tmp_path / "session")
     made.append_log("a", 0, OLD)
