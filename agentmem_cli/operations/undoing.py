@@ -199,8 +199,7 @@ class _State:
             core = max(self._cores, key=lambda each: each.undo_n)
             n = max([*self._undos, core.undo_n])
             if n < 0:
-                msg = "there is no undo to take back"
-                raise Nothing(msg)
+                raise self._no_undo()
             newer = max([*self._done, *(each.newest_n for each in self._cores)], default=-1)
             if newer > n:
                 msg = f"there is no undo to take back: the session was changed since (n {newer})"
@@ -245,8 +244,15 @@ class _State:
         gone, back, changed = compared(before, self.journal.entries)
         self.taken.append(Taken(self.agent.log, told.n, told.kind, gone, back, changed))
 
+    def _no_undo(self) -> Nothing:
+        if not self.taken:
+            return Nothing("there is no undo to take back")
+        return _too_few(len(self.taken), "undo", "taken back")
+
     def _nothing(self, *, compaction: bool) -> Nothing:
         what = "compaction" if compaction else "change"
+        if self.taken:
+            return _too_few(len(self.taken), what, "undone")
         if self.journal.barrier is not None:
             msg = (
                 f"there is no {what} left to undo: at n {self.journal.barrier} the whole "
@@ -254,6 +260,11 @@ class _State:
             )
             return Nothing(msg)
         return Nothing(f"there is no {what} left to undo")
+
+
+def _too_few(count: int, what: str, done: str) -> Nothing:
+    many = what if count == 1 else f"{what}s"
+    return Nothing(f"only {count} {many} can be {done}; nothing was changed")
 
 
 class _Core:

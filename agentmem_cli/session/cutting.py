@@ -5,11 +5,12 @@ Source: DESIGN.md, "Compaction".
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from agentmem_cli.session.counting import DEFAULT_COUNTER
 from agentmem_cli.session.message import call_id
-from agentmem_cli.session.pairing import calls_of, owes_nothing
+from agentmem_cli.session.pairing import UNANSWERED, UNASKED, calls_of, owes_nothing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -53,6 +54,20 @@ def shape_of(value: Object) -> Shape:
         return Shape(tokens, named)
     owes = not (calls.asked and owes_nothing(value))
     return Shape(tokens, named, calls.asked, calls.answered, owes, calls.only_results)
+
+
+def loose_problems(shapes: Sequence[Shape]) -> Counter[tuple[str, str | None]]:
+    """Count the calls without a result and the results without a call, paired as for a cut."""
+    found: Counter[tuple[str, str | None]] = Counter()
+    for shape in shapes:
+        found.update((UNANSWERED, id_) for id_ in shape.asked if shape.owes)
+        found.update((UNASKED, id_) for id_ in shape.answered)
+    for call, _, id_ in _pairs(shapes):
+        if id_ is not None:
+            found[UNASKED, id_] -= 1
+            if shapes[call].owes:
+                found[UNANSWERED, id_] -= 1
+    return +found
 
 
 def find_cut(shapes: Sequence[Shape], start: int, keep_tokens: int, *, forced: bool) -> int | None:
@@ -99,7 +114,7 @@ def _parting(shapes: Sequence[Shape]) -> list[bool]:
     the id is called again. A call that waits at the end may be answered yet.
     """
     edges = [0] * (len(shapes) + 1)
-    for call, result in _pairs(shapes):
+    for call, result, _ in _pairs(shapes):
         edges[call + 1] += 1
         edges[result + 1] -= 1
     depth = 0
@@ -110,8 +125,11 @@ def _parting(shapes: Sequence[Shape]) -> list[bool]:
     return parts
 
 
-def _pairs(shapes: Sequence[Shape]) -> Iterator[tuple[int, int]]:
-    """Yield the indexes of calls and of their results; of a call that waits, the last index."""
+def _pairs(shapes: Sequence[Shape]) -> Iterator[tuple[int, int, str | None]]:
+    """Yield the indexes of calls and of their results, and the id that they share.
+
+    Of the calls that wait at the end, one with the last index, and no id.
+    """
     waiting: dict[str, list[int]] = {}
     last = -1
     for index, shape in enumerate(shapes):
@@ -124,6 +142,6 @@ def _pairs(shapes: Sequence[Shape]) -> Iterator[tuple[int, int]]:
         for id_ in shape.answered:
             calls = waiting.get(id_)
             if calls:
-                yield calls.pop(0), index
+                yield calls.pop(0), index, id_
     if any(last in calls for calls in waiting.values()):
-        yield last, len(shapes) - 1
+        yield last, len(shapes) - 1, None

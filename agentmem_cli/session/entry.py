@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from agentmem_cli.session.author import Author
     from agentmem_cli.session.codec import Object
     from agentmem_cli.session.images import BlobFiles
@@ -32,12 +34,8 @@ class Source(Protocol):
         """
         ...
 
-    def record(self, offset: int, length: int) -> bytes:
-        """Return a record's bytes, without the line's end."""
-        ...
-
-    def inside(self, offset: int, length: int, begin: bytes, closing: int) -> bytes:
-        """Return a record's bytes from where *begin* stands first, but for the last *closing*."""
+    def block(self, offset: int, length: int) -> bytes:
+        """Return the log's bytes from *offset* on, *length* of them or up to its end."""
         ...
 
     def restored(self, message: Message) -> Message:
@@ -187,13 +185,45 @@ class PlainEntry(Entry):
         """Nothing: a plain entry has no more fields."""
         return {}
 
-    def unclosed(self) -> bytes:
-        """Return its JSON as its record holds it, but for the last brace."""
-        return self._source.inside(self._offset, self._length, _MESSAGE, _CLOSING_BYTES)  # type: ignore[union-attr]
-
     def record(self) -> bytes:
         """Return the bytes of its record, without the line's end."""
-        return self._source.record(self._offset, self._length)  # type: ignore[union-attr]
+        assert self._source is not None
+        return self._source.block(self._offset, self._length)
+
+
+def encoded(
+    entries: Iterable[Entry], written: int | None, encode: Callable[[Entry, int | None], bytes]
+) -> list[bytes]:
+    """Return the inside of a JSON array of *entries*, in pieces.
+
+    Why pieces, and one loop: an undo may put 100,000 entries back that are
+    copied out of their log, which is read in blocks where they stand side by side.
+
+    Args:
+        entries: What is put.
+        written: A made time that equals this is left out.
+        encode: Makes the JSON of what is no plain entry.
+    """
+    parts: list[bytes] = []
+    source: Source | None = None
+    start = behind = 0
+    block = b""
+    for entry in entries:
+        if type(entry) is not PlainEntry:
+            parts += (encode(entry, written), b",")
+            continue
+        offset = entry._offset  # noqa: SLF001 - its own module
+        end = offset - start + entry._length  # noqa: SLF001
+        if offset < start or end > len(block) or entry._source is not source:  # noqa: SLF001
+            length = end - offset + start
+            source, start, end = entry._source, offset, length  # noqa: SLF001
+            assert source is not None
+            block = source.block(offset, max(length, _BLOCK_BYTES if offset == behind else 0))
+        behind = start + end + 1
+        made = entry.made
+        parts.append(block[block.index(_MESSAGE, offset - start) : end - _CLOSING_BYTES])
+        parts.append(b"}," if made is None or made == written else b',"made":%d},' % made)
+    return [*parts[:-1], parts[-1][:-1]] if parts else parts
 
 
 class _EntryWithMore(Entry):
@@ -223,4 +253,7 @@ class _EntryWithMore(Entry):
 
 _MESSAGE: Final = b'{"message":'
 _CLOSING_BYTES: Final = len(b"}]}")
+_BLOCK_BYTES: Final = 256 << 10
+"""Bytes read at once where entries stand side by side."""
+
 _KNOWN = frozenset({"message", "author", "id", "made"})

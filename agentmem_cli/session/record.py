@@ -25,7 +25,7 @@ from agentmem_cli.session.change import (
     next_ids,
 )
 from agentmem_cli.session.codec import dumps
-from agentmem_cli.session.entry import Entry, PlainEntry
+from agentmem_cli.session.entry import Entry, encoded
 from agentmem_cli.session.keys import FORMAT
 from agentmem_cli.session.message import Message
 
@@ -111,7 +111,7 @@ def encode_record(stamp: Stamp, record: LogRecord) -> bytes:  # noqa: PLR0911 - 
             return _line(stamp, record.by, "push", body)
         case Splice():
             head = dumps({"from": change.from_, "to": change.to, "removed": list(change.removed)})
-            with_ = (b',"with":[', *_parts(change.with_, stamp.t), b"]")
+            with_ = (b',"with":[', *encoded(change.with_, stamp.t, encode_entry), b"]")
             return _line(stamp, record.by, "splice", b"," + head[1:-1], *with_)
         case SetHalt():
             return _line(stamp, record.by, "halt", b',"halt":' + dumps(change.halt))
@@ -125,20 +125,7 @@ def encode_record(stamp: Stamp, record: LogRecord) -> bytes:  # noqa: PLR0911 - 
 
 def encode_entries(entries: Iterable[Entry], written: int | None) -> bytes:
     """Return entries as the inside of a JSON array; a made time equal to *written* is left out."""
-    return b"".join(_parts(entries, written))
-
-
-def _parts(entries: Iterable[Entry], written: int | None) -> list[bytes]:
-    # Why pieces: they may be large, and are joined once.
-    parts: list[bytes] = []
-    for entry in entries:
-        if type(entry) is PlainEntry:
-            made = entry.made
-            told = b"}," if made is None or made == written else b',"made":%d},' % made
-            parts += (entry.unclosed(), told)
-        else:
-            parts += (encode_entry(entry, written), b",")
-    return [*parts[:-1], parts[-1][:-1]] if parts else parts
+    return b"".join(encoded(entries, written, encode_entry))
 
 
 def _made(made: int | None, written: int | None) -> bytes:

@@ -30,7 +30,7 @@ class LogSource:
     decoding together.
     """
 
-    __slots__ = ("_files", "_kept", "_next", "_window", "log", "lost")
+    __slots__ = ("_files", "_kept", "log", "lost")
 
     def __init__(self, log: OpenLog, files: BlobFiles) -> None:
         """Read records from *log* and blobs from *files*."""
@@ -39,8 +39,6 @@ class LogSource:
         self.lost: list[Exception] = []
         """Why images could not be put back, in the order it was found."""
         self._kept: tuple[int, list[tuple[bytes, Object]]] = (-1, [])
-        self._window = (0, b"")
-        self._next = -1
 
     @property
     def files(self) -> BlobFiles:
@@ -62,22 +60,9 @@ class LogSource:
             kept = self._kept = (offset, self._entries(offset, length))
         return kept[1][index]
 
-    def record(self, offset: int, length: int) -> bytes:
-        """Return a record's bytes. Records asked for one behind the other cost few reads."""
-        return self.inside(offset, length, b"{", 0)
-
-    def inside(self, offset: int, length: int, begin: bytes, closing: int) -> bytes:
-        """Return a record's bytes from where *begin* stands first, but for the last *closing*."""
-        start, data = self._window  # Why: read once, as above.
-        at = offset - start
-        if at < 0 or at + length > len(data):
-            behind = self._next == offset
-            start, at = offset, 0
-            data = self.log.read_at(offset, max(length, _WINDOW_BYTES) if behind else length)
-            if behind:
-                self._window = (offset, data)
-        self._next = offset + length + 1
-        return data[data.index(begin, at) : at + length - closing]
+    def block(self, offset: int, length: int) -> bytes:
+        """Return the log's bytes from *offset* on, *length* of them or up to its end."""
+        return self.log.read_at(offset, length)
 
     def restored(self, message: Message) -> Message:
         """Return *message* with its blobs' data put back; failures go to ``lost``."""
@@ -96,10 +81,6 @@ class LogSource:
             text = raw.decode("utf-8", "replace")
         start = _array_start(text)
         return [_split(text[begin:end]) for begin, end in elements(text, start)]
-
-
-_WINDOW_BYTES: Final = 256 << 10
-"""Bytes read at once where records are asked for one behind the other."""
 
 
 _NUMBER: Final = rb"(0|[1-9][0-9]{0,17})"

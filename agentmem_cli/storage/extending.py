@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
+import threading
 from typing import TYPE_CHECKING, Final
 
 from agentmem_cli.errors import ConflictError
@@ -31,6 +32,9 @@ HELD_BYTES: Final = 8 * CHUNK_BYTES
 """Bytes of an append that are held in memory; more of them are written where the log lies."""
 
 KIND: Final = "extend"
+
+THREAD_BYTES: Final = 1 << 18
+"""Bytes of a line from which a thread that writes it is worth it."""
 
 _HEAD_BYTES: Final = 4096
 """Bytes of a line that are looked at; a head has some sixty."""
@@ -78,33 +82,94 @@ def write(root: Folder, step: redo.Step, lines: Iterable[bytes]) -> None:
         BaseException: What making a line or the system raised. The log is as it was; where
             a note says otherwise the next command makes it so.
     """
+    begun: list[bool] = []
+    try:
+        _write(root, step, lines, begun)
+    except BaseException:
+        if not begun or _has_old_size(root, step):
+            redo.forget(root)
+        raise
+
+
+def _write(root: Folder, step: redo.Step, lines: Iterable[bytes], begun: list[bool]) -> None:
     folders, name = split(step.target)
     with (
         root.walk(folders) as folder,
         root.opened(REDO, os.O_WRONLY | os.O_APPEND) as noting,
         folder.opened(name, os.O_WRONLY | os.O_APPEND) as target,
     ):
-        begun = False
+        folder.expect(name, os.fstat(target).st_size, step.keep)
+        begun.append(True)
         try:
-            folder.expect(name, os.fstat(target).st_size, step.keep)
-            begun = True
-            told = place = step.keep
-            for line in lines:
-                write_whole(noting, b"%d\n" % len(line))
-                write_whole(target, line)
-                place += len(line)
-                if place - told >= CHUNK_BYTES:
-                    start_writing(target, told, place)
-                    told = place
+            writing = _Writing(noting, target, step.keep)
+            try:
+                for line in lines:
+                    writing.add(line)
+            finally:
+                writing.wait()
+            writing.check()
             sync_file(target)
             # Why emptied and not only removed: on a disk that does not keep the names of a
             # folder when told to, a removed file may come back, and would have it all cut off.
             os.ftruncate(noting, 0)
             sync_file(noting)
         except BaseException as error:
-            if not begun or cut_back(target, step.keep, error):
-                redo.forget(root)
+            cut_back(target, step.keep, error)
             raise
+
+
+class _Writing:
+    """Writes one line while the next is made: a system call lets go of the interpreter."""
+
+    def __init__(self, noting: int, target: int, place: int) -> None:
+        self._noting = noting
+        self._target = target
+        self._told = self._place = place
+        self._thread: threading.Thread | None = None
+        self._error: BaseException | None = None
+
+    def add(self, line: bytes) -> None:
+        """Write *line* behind the others; raise what went wrong with an earlier one."""
+        self.wait()
+        self.check()
+        if len(line) < THREAD_BYTES:
+            self._write(line)
+            self.check()
+            return
+        self._thread = threading.Thread(target=self._write, args=(line,), daemon=True)
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Return when nothing is being written any more, whatever interrupts."""
+        while self._thread is not None and self._thread.is_alive():
+            try:
+                self._thread.join()
+            except KeyboardInterrupt as error:
+                self._error = error
+        self._thread = None
+
+    def check(self) -> None:
+        """Raise what went wrong."""
+        if self._error is not None:
+            raise self._error
+
+    def _write(self, line: bytes) -> None:
+        try:
+            write_whole(self._noting, b"%d\n" % len(line))
+            write_whole(self._target, line)
+            self._place += len(line)
+            if self._place - self._told >= CHUNK_BYTES:
+                start_writing(self._target, self._told, self._place)
+                self._told = self._place
+        except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
+            self._error = error
+
+
+def _has_old_size(root: Folder, step: redo.Step) -> bool:
+    folders, name = split(step.target)
+    with root.walk(folders) as folder:
+        found = folder.found(name)
+    return found is not None and found.st_size == step.keep
 
 
 def take_back(root: Folder, step: redo.Step, key: bytes) -> bool:

@@ -379,19 +379,17 @@ def sync_file(descriptor: int) -> None:
 
 def cut_back(
     descriptor: int, length: int, error: BaseException, ours: bytes | bytearray | None = None
-) -> bool:
-    """Cut an open file back to *length* bytes on the way out of *error*; return whether it went.
+) -> None:
+    """Cut an open file back to *length* bytes on the way out of *error*; a note says if not.
 
     It is left as it is where something else than the first of *ours* stands there.
     """
     try:
-        size = os.fstat(descriptor).st_size
-        if ours is not None and pread(descriptor, size - length, length) != ours[: size - length]:
+        more = max(0, os.fstat(descriptor).st_size - length)
+        if ours is not None and pread(descriptor, more, length) != ours[:more]:
             error.add_note("another program added to the file meanwhile, so nothing was cut off")
-            return False
+            return
         os.ftruncate(descriptor, length)
         sync_file(descriptor)
     except OSError as second:
         error.add_note(f"the file could not be cut back to {length} bytes: {second}")
-        return False
-    return True

@@ -189,7 +189,7 @@ def test_a_conversation_too_small_to_gain_is_left_alone(root: Path) -> None:
 
     done = ok("compact", "s")
 
-    assert "not compacted, no summary is smaller" in done.out
+    assert "not compacted, no summary within the limits is smaller" in done.out
     assert log_bytes(root, "s") == before
 
 

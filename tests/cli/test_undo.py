@@ -89,10 +89,17 @@ def test_more_steps_than_there_are_change_nothing(root: Path) -> None:
     before = log_bytes(root, "s")
 
     done = run("undo", "s", "--steps", "7")
+    none = run("redo", "s", "--steps", "2")
 
     assert done.status == 3
-    assert "no change left to undo" in done.err
+    assert "only 6 changes can be undone; nothing was changed" in done.err
+    assert "no undo to take back" in none.err
     assert log_bytes(root, "s") == before
+
+    ok("undo", "s")
+    few = run("redo", "s", "--steps", "2")
+
+    assert "only 1 undo can be taken back; nothing was changed" in few.err
 
 
 def test_ten_compactions_are_undone_and_redone_one_by_one(root: Path) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -27,10 +29,13 @@ ADDED = b"".join(LINES)
 FOREIGN = b'{"seq":3,"by":"them"}\n'
 
 
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DirStore:
+@pytest.fixture(params=[0, 1 << 18])
+def store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> DirStore:
     """A session with one log, in which anything is too much to be held in memory."""
     monkeypatch.setattr(extending, "HELD_BYTES", 0)
+    monkeypatch.setattr(extending, "THREAD_BYTES", request.param)
     monkeypatch.setattr("os.fsync", lambda descriptor: None)
     made = DirStore.open(tmp_path / "session")
     made.append_log("a", 0, OLD)
@@ -39,6 +44,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DirStore:
 
 def extend(store: DirStore, lines: Iterator[bytes] | None = None) -> None:
     with store.batch() as batch:
+        batch.whole = True
         batch.append_lines("a", len(OLD), LINES if lines is None else lines, HEADS)
 
 
@@ -197,6 +203,27 @@ def test_a_failure_at_any_call_leaves_the_old_state_or_the_new(
 
         assert log.read_bytes() in (OLD, OLD + ADDED)
         assert not store.pending()
+
+
+@pytest.mark.parametrize("held", [0, 1 << 20])
+def test_a_log_that_may_not_be_written_to_leaves_nothing_to_be_done_later(
+    store: DirStore, monkeypatch: pytest.MonkeyPatch, held: int
+) -> None:
+    monkeypatch.setattr(extending, "HELD_BYTES", held)
+    real = os.open
+
+    def refused(path: str, flags: int, *words: object, **named: object) -> int:
+        if path == "a.jsonl" and flags & os.O_WRONLY:
+            raise PermissionError(errno.EPERM, "not permitted")
+        return real(path, flags, *words, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("os.open", refused)
+
+    with pytest.raises(PermissionError):
+        extend(store)
+    assert not store.pending()
+    assert store.leftovers() == []
+    assert store.read_log("a") == OLD
 
 
 def test_with_another_change_beside_them_lines_are_staged(store: DirStore) -> None:
