@@ -401,7 +401,7 @@ def try_point(server: Server, expect: Expected, row: Row, at: int, how: str) -> 
             server.run(root, "show", name, "--json")
     settled = state_of(root)
     armed = not done.killed and raw_state(root) != before
-    if armed and not (how == "READONLY" and "next command" in done.err):
+    if armed and not (how in LASTING and "next command" in done.err):
         wrong.append(f"what failed was carried out later: {done.err.strip()[:300]}")
     if settled not in (expect.old, expect.new):
         wrong.append(f"neither the old state nor the new: {_difference(settled, expect)}")
