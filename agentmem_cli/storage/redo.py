@@ -36,7 +36,7 @@ from agentmem_cli.storage.names import is_log_name, is_name
 from agentmem_cli.storage.streams import chunks, write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from agentmem_cli.storage.files import Folder
     from agentmem_cli.storage.keeping import Kept
@@ -252,10 +252,15 @@ def _apply_append(folder: Folder, name: str, part: str, step: Step, begun: list[
         if size != step.keep:
             os.ftruncate(target, step.keep)
         if step.size:
-            with folder.opened(part) as source:
-                for chunk in chunks(source, 0, step.size):
-                    write_whole(target, chunk)
+            for chunk in _bytes_of(folder, part, step.size):
+                write_whole(target, chunk)
         sync_file(target)
+
+
+def _bytes_of(folder: Folder, part: str, size: int) -> Iterator[bytes]:
+    # Why a generator: what goes wrong at the target is not told of this file.
+    with folder.opened(part) as source:
+        yield from chunks(source, 0, size)
 
 
 def disarm(root: Folder) -> None:
