@@ -30,7 +30,7 @@ from agentmem_cli.storage.names import check_log_name, check_name
 from agentmem_cli.storage.spool import Spool
 from agentmem_cli.storage.steps import steps_of
 from agentmem_cli.storage.streams import token
-from agentmem_cli.storage.target import Target, open_target
+from agentmem_cli.storage.target import Target, open_target, unshare
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -201,7 +201,9 @@ class DirBatch:
     def _target(self, path: str) -> Target:
         target = self._targets.get(path)
         if target is None:
-            target = Target(path, self._size(path), Spool(self, path))
+            found = self._found(path)
+            target = Target(path, None if found is None else found.st_size, Spool(self, path))
+            target.shared = found is not None and found.st_nlink > 1
             self._targets[path] = target
         return target
 
@@ -211,14 +213,13 @@ class DirBatch:
         target.kind = "replace"
         return target.spool
 
-    def _size(self, path: str) -> int | None:
+    def _found(self, path: str) -> os.stat_result | None:
         folders, name = split(path)
         try:
             with self._root.walk(folders) as folder:
-                found = folder.found(name)
+                return folder.found(name)
         except FileNotFoundError:
             return None
-        return None if found is None else found.st_size
 
     # -- the end -----------------------------------------------------------
 
@@ -232,6 +233,8 @@ class DirBatch:
                 is done by whoever takes the lock next.
         """
         extended = self._take_lines()
+        for target in self._targets.values():
+            unshare(self._root, target, self._renew)
         targets = [target for target in self._targets.values() if target.settle()]
         targets.sort(key=lambda target: target.rank)
         for target in targets:
@@ -255,7 +258,8 @@ class DirBatch:
             if target.lines is None:
                 continue
             lines, target.lines = target.lines, None
-            if len(self._targets) == 1 and target.old == target.keep and not target.spool.size:
+            alone = len(self._targets) == 1 and target.old == target.keep
+            if alone and not target.spool.size and not target.shared:
                 held, lines = extending.hold(lines, extending.HELD_BYTES)
                 if target.old and not held:
                     return target, lines
@@ -303,7 +307,8 @@ class DirBatch:
             sweeping.sweep(self._root, self._lock.live)
 
     def _check_unchanged(self, target: Target) -> None:
-        found = self._size(target.path)
+        there = self._found(target.path)
+        found = None if there is None else there.st_size
         if found == target.old:
             return
         log = log_of(target.path)

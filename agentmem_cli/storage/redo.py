@@ -272,10 +272,12 @@ def disarm(root: Folder) -> None:
     Raises:
         OSError: The system refused both; what it says stands.
     """
-    try:
-        root.cut(REDO, 0)
-    except FileNotFoundError:
+    found = root.found(REDO)
+    if found is None:
         return
+    try:
+        if found.st_nlink == 1:  # else it is another file, too
+            root.cut(REDO, 0)
     except OSError:
         root.remove(REDO)
         root.sync()

@@ -13,9 +13,9 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from agentmem_cli.errors import Changed, ConflictError
 from agentmem_cli.session.message import Message
@@ -23,6 +23,9 @@ from agentmem_cli.session.reader import history, load, read_session
 from agentmem_cli.session.writer import save
 from agentmem_cli.storage.directory import DirStore
 from tests.cli.running import ok, run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SESSION: Final = "crowd"
 LOSER: Final = 4
@@ -88,7 +91,7 @@ class Member:
             assert text.endswith((".", "]")) or text.startswith("the key is "), text
         stamps = [stamp for stamp, _ in history(store, "main")]
         assert [stamp.seq for stamp in stamps] == list(range(1, len(stamps) + 1))
-        assert all(one.n < two.n for one, two in zip(stamps, stamps[1:], strict=False))
+        assert all(one.n < two.n for one, two in pairwise(stamps))
         shown = run("--root", self.root, "show", SESSION, "--json")
         assert shown.status == 0, shown
         assert b"damaged" not in shown.stderr, shown.stderr
@@ -156,9 +159,7 @@ def check(place: Path, notes: Notes) -> Counter[str]:
     root = place / "root"
     store = DirStore.open(root / SESSION)
     session = read_session(store)
-    found = Counter(
-        entry.message.text for entry in session.agents[0].conversation.entries
-    )
+    found = Counter(entry.message.text for entry in session.agents[0].conversation.entries)
     core = ok("--root", root, "core", "get", SESSION, "scratch").out.split("\n")
     raw = b"".join(path.read_bytes() for path in (root / SESSION).rglob("*") if path.is_file())
     for outcome, what, text in notes:
@@ -184,7 +185,9 @@ def main() -> None:
         counts = check(place, run_crowd(place, processes, sys.maxsize, seconds))
     for what, count in sorted(counts.items()):
         sys.stdout.write(f"{count:8,} {what}\n")
-    sys.stdout.write(f"{sum(counts.values()):8,} operations of {processes} processes, nothing lost\n")
+    sys.stdout.write(
+        f"{sum(counts.values()):8,} operations of {processes} processes, nothing lost\n"
+    )
 
 
 if __name__ == "__main__":

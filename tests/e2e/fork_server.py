@@ -22,8 +22,10 @@ import pkgutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 CALLS: Final = (
     "open",
@@ -38,7 +40,7 @@ CALLS: Final = (
     "link",
     "flock",
 )
-"""The calls that are counted; ``open`` is also Python's own, and told as ``make`` where it writes."""
+"""The calls that are counted; ``open`` is Python's own, too, and told as ``make`` where it writes."""
 
 PATIENCE_S: Final = 60
 """Seconds after which a command that does not end is killed by ``SIGALRM``."""
@@ -46,6 +48,7 @@ PATIENCE_S: Final = 60
 NOW_NS: Final = 1_800_000_000_000_000_000
 
 Answer = dict[str, Any]
+Words = tuple[object, ...]
 
 _CHANGES: Final = frozenset(
     {"write", "fsync", "replace", "rename", "unlink", "ftruncate", "mkdir", "rmdir", "link"}
@@ -67,7 +70,7 @@ class Fault:
         self.how = how
         self.calls: list[str] = []
         self._counter = counter
-        self._real: dict[str, Callable[..., Any]] = {}
+        self._real: dict[str, Callable[..., object]] = {}
 
     def install(self) -> None:
         for name in CALLS:
@@ -75,10 +78,11 @@ class Fault:
             real = self._real[name] = getattr(place, name)
             setattr(place, name, self._wrapped(name, real))
         real = builtins.open
-        builtins.open = io.open = self._wrapped("open", real)  # type: ignore[assignment]
+        opening: Any = self._wrapped("open", real)
+        builtins.open = io.open = opening
 
-    def _wrapped(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*words: Any, **named: Any) -> Any:
+    def _wrapped(self, name: str, real: Callable[..., object]) -> Callable[..., object]:
+        def call(*words: object, **named: object) -> object:
             creates = name == "open" and len(words) > 1 and _writes(words[1])
             self.calls.append("make" if creates else name)
             count = len(self.calls)
@@ -94,8 +98,8 @@ class Fault:
         return call
 
     def _act(
-        self, name: str, real: Callable[..., Any], words: Any, named: Mapping[str, Any]
-    ) -> Any:
+        self, name: str, real: Callable[..., object], words: Words, named: Mapping[str, object]
+    ) -> object:
         how = self.how
         if how in {"FULL", "READONLY"}:
             self._lasting(name, words)
@@ -105,6 +109,7 @@ class Fault:
             os.kill(os.getpid(), signal.SIGINT)
         elif how in {"SHORT", "TORN"} and name == "write":
             descriptor, data = words
+            assert isinstance(data, bytes | bytearray | memoryview)
             taken = real(descriptor, bytes(data)[: max(1, len(data) // 2)])
             if how == "TORN":
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -117,7 +122,7 @@ class Fault:
             raise OSError(number, os.strerror(number))
         return real(*words, **named)
 
-    def _lasting(self, name: str, words: Any) -> None:
+    def _lasting(self, name: str, words: Words) -> None:
         creates = name == "open" and len(words) > 1 and _makes(words[1])
         if self.how == "FULL" and (name in _GROWS or creates):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

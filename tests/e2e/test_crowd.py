@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agentmem_cli.errors import Changed
 from agentmem_cli.session.codec import loads_object
 from agentmem_cli.session.message import Message
 from agentmem_cli.session.reader import load, read_session
 from agentmem_cli.session.writer import save
 from agentmem_cli.storage.directory import DirStore
-from agentmem_cli.errors import Changed
 from tests.cli.running import ok, run, said
 from tests.e2e.crowd import check, run_crowd
 
@@ -148,9 +148,7 @@ def _append(session: Path) -> int:
     return run("append", "one", "--role", "assistant", stdin=b"ours").status
 
 
-@pytest.mark.parametrize(
-    ("act", "status"), [(_redact, 4), (_append, 0)], ids=["redact", "append"]
-)
+@pytest.mark.parametrize(("act", "status"), [(_redact, 4), (_append, 0)], ids=["redact", "append"])
 def test_what_a_program_that_takes_no_lock_added_is_noticed_and_stays(
     session: Path, act: Callable[[Path], int], status: int
 ) -> None:
@@ -210,9 +208,9 @@ def test_an_append_that_fails_cuts_off_nothing_that_another_program_added(
             raise OSError(5, "broken disk")
         real(descriptor)
 
-    with monkeypatch.context() as patched, pytest.raises(OSError, match="broken disk") as caught:
-        patched.setattr("os.fsync", overtaken)
-        store.append_log("main", len(before), b"ours\n")
+    monkeypatch.setattr("os.fsync", overtaken)
 
+    with pytest.raises(OSError, match="broken disk") as caught:
+        store.append_log("main", len(before), b"ours\n")
     assert path.read_bytes() == before + b"ours\nunasked\n"
     assert "another program" in caught.value.__notes__[0]

@@ -13,7 +13,7 @@ import pytest
 from tests.e2e.torture import Server, expected, known_rows, points, try_point
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from tests.e2e.torture import Row
@@ -37,7 +37,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("row", known_rows(), ids=lambda row: row.name)
 def test_a_fault_at_any_call_loses_nothing_and_leaves_nothing_half_done(
-    server: Server, tmp_path: Path, row: Row, record_property: pytest.RecordProperty
+    server: Server, tmp_path: Path, row: Row, record_property: Callable[[str, object], None]
 ) -> None:
     expect = expected(server, tmp_path, row)
     tried = points(expect.calls, STEP)

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from agentmem_cli.cli.app import COMMANDS
 from agentmem_cli.session.codec import dumps
@@ -36,9 +36,14 @@ from tests.unit.imports import building
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from agentmem_cli.session.codec import Object
+
 PROJECT = Path(__file__).resolve().parents[2]
 SECRET = "wJalrXUtnFEMIK7MDENGbPxRfiCYzz"
-PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg"
+    "=="
+)
 LONG = "a line that says much\n" * 60
 
 EVERYWHERE = ("EIO", "EINTR", "ENOSPC")
@@ -100,7 +105,6 @@ _MESSAGES = b"".join(
         message("assistant", "seen"),
     )
 )
-_BLOCKS = b"".join([b'{"blocks":', b"[", b"]}"])
 
 ROWS = (
     Row("new", ("new", "two")),
@@ -191,7 +195,7 @@ class Server:
         seed: str = "first",
         at: int = 0,
         how: str = "",
-        **more: Any,
+        calls: str = "",
     ) -> Ended:
         """Run a command on the sessions in *root*; see `fork_server.Fault` for *at* and *how*."""
         assert self._process.stdin is not None
@@ -208,7 +212,7 @@ class Server:
             "seed": seed,
             "at": at,
             "how": how,
-            **more,
+            "calls": calls,
         }
         self._process.stdin.write(json.dumps(request).encode() + b"\n")  # noqa: TID251 - no record
         self._process.stdin.flush()
@@ -234,7 +238,7 @@ class Server:
 def fill(place: Path) -> Path:
     """Make the folder that every row begins with; return the root of its sessions."""
     root = place / "root"
-    image = {"type": "image", "data": PIXEL, "media_type": "image/png"}
+    image: Object = {"type": "image", "data": PIXEL, "media_type": "image/png"}
     main = [
         header(),
         record(1, "state", key="rig::title", value="tides"),
@@ -387,31 +391,41 @@ def try_point(server: Server, expect: Expected, row: Row, at: int, how: str) -> 
     """Try one fault; return what is wrong, nothing where all is well."""
     root = _copy(expect.first, expect.first.with_name("tried"))
     done = server.run(root, *row.words, stdin=row.stdin, at=at, how=how)
-    wrong: list[str] = []
+    wrong = _ended(done, row)
+    if done.status == 0 and not done.hit:
+        return [*wrong, "the call was not reached"]
+    wrong += _left(server, root)
+    before = raw_state(root)
+    for name in ("one", "uno"):
+        if (root / name).is_dir():
+            server.run(root, "show", name, "--json")
+    armed = not done.killed and raw_state(root) != before
+    if armed and not (how in LASTING and "next command" in done.err):
+        wrong.append(f"what failed was carried out later: {done.err.strip()[:300]}")
+    settled = state_of(root)
+    wrong += _settled(done, settled, row, expect)
+    if expect.strict or settled == expect.new:
+        wrong += _strict(root)
+    was_new = settled == expect.new and expect.new != expect.old
+    return wrong + _again(server, root, row, expect, was_new=was_new)
+
+
+def _ended(done: Ended, row: Row) -> list[str]:
+    wrong = []
     if done.status not in {*row.good, 2, 3, 4, 5, 6, 130, -signal.SIGKILL}:
         wrong.append(f"ended with {done.status}")
     if "internal error" in done.err or "Traceback" in done.err:
         wrong.append(f"an error of ours: {done.err.strip()[:400]}")
-    if done.status == 0 and not done.hit:
-        return [*wrong, "the call was not reached"]
-    wrong += _left(server, root)
-    before, pending = raw_state(root), (root / "one/.agentmem.redo").exists()
-    for name in ("one", "uno"):
-        if (root / name).is_dir():
-            server.run(root, "show", name, "--json")
-    settled = state_of(root)
-    armed = not done.killed and raw_state(root) != before
-    if armed and not (how in LASTING and "next command" in done.err):
-        wrong.append(f"what failed was carried out later: {done.err.strip()[:300]}")
+    return wrong
+
+
+def _settled(done: Ended, settled: State, row: Row, expect: Expected) -> list[str]:
+    wrong = []
     if settled not in (expect.old, expect.new):
         wrong.append(f"neither the old state nor the new: {_difference(settled, expect)}")
     if done.status in row.good and settled != expect.new:
         wrong.append("acknowledged, and not there")
-    if expect.strict or settled == expect.new:
-        wrong += _strict(root)
-    was_new = settled == expect.new and expect.new != expect.old
-    wrong += _again(server, root, row, expect, was_new=was_new)
-    return [f"{each} [redo stood: {pending}]" for each in wrong]
+    return wrong
 
 
 def _left(server: Server, root: Path) -> list[str]:
