@@ -27,7 +27,7 @@ class MendingFold(LogFold):
         return kinds
 
     def takes_double(self, line: Line) -> bool:
-        """Fold a second record of a stamp; return False, nothing folded, where it cannot be read."""
+        """Fold a second record of a stamp; return False, nothing done, where it cannot be read."""
         before = self.last_seq, self.last_n, self.last_t, self.records
         if {*self.take(line)} <= {BAD_STAMP, NOT_APPLIED}:
             return True

@@ -156,7 +156,7 @@ class _Placing:
             stays = stays and seq >= self._least
             self._put(index, STAYS if stays else ASIDE, seq, n)
 
-    def _stamp(self, index: int, following: int | None) -> tuple[int, int] | None:  # noqa: PLR0911 - one a case
+    def _stamp(self, index: int, following: int | None) -> tuple[int, int] | None:
         """Return the stamp that a record gets whose own does not hold; None: there is none."""
         seq, n = self._seqs[index], self._ns[index]
         last_seq, last_n = self._last

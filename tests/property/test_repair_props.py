@@ -22,8 +22,7 @@ from tests.cli.running import at, header, join, message, pushed, record, said, w
 
 if TYPE_CHECKING:
     from agentmem_cli.session.codec import JSON, Object
-    from agentmem_cli.session.codec import dumps
-from agentmem_cli.session.fold import LogFold
+    from agentmem_cli.session.fold import LogFold
 
 _ASIDE: Object = {"kind": "note", "author": {"kind": "rig"}, "after": 0, "value": [1]}
 _CALL: Object = {"type": "toolcall", "id": "c1", "function": {"name": "ls", "arguments": {}}}
