@@ -97,15 +97,15 @@ def _away(place: Path) -> None:
 FOLDERS = ("logs", "files", "files/blobs", "files/plugins", "files/recovered")
 FILES = ("logs/main.jsonl", "logs/aide.jsonl", "files/meta.json", "files/blobs/a.png")
 PASSING = (f"logs/{PART}", f"files/{PART}", ".agentmem.redo", ".rig-memory.lock")
-# A link where another name is, too, and another name of a lock change nothing for anyone.
+ALONE = ("logs/main.jsonl", "files/meta.json", ".agentmem.redo", ".rig-memory.lock")
 KINDS = (
     *(Kind("link", where, _linked) for where in (*FOLDERS, *FILES, *PASSING)),
     Kind("link", "logs/x.rig-trash", _linked),
     Kind("link", "logs/new.jsonl", _dangling),
-    *(Kind("dangling link", where, _dangling) for where in (*FOLDERS, *FILES, *PASSING)),
+    *(Kind("dangling link", where, _dangling) for where in ("logs", "files", *ALONE)),
     *(Kind("fifo", where, _fifo) for where in ("logs", "files", *FILES, *PASSING)),
-    *(Kind("socket", where, _socket) for where in (*FILES, ".agentmem.redo", ".rig-memory.lock")),
-    *(Kind("folder", where, _folder) for where in (*FILES, *PASSING)),
+    *(Kind("socket", where, _socket) for where in ("logs/main.jsonl", ".rig-memory.lock")),
+    *(Kind("folder", where, _folder) for where in (*ALONE, PASSING[0])),
     *(Kind("hard link", where, _hard, told=False) for where in (*FILES, *PASSING[:3])),
 )
 
@@ -179,12 +179,15 @@ def _wrong(done: Done, kind: Kind, each: Call) -> list[str]:
         wrong.append(f"status {done.status}")
     if "internal error" in said_ or "Traceback" in said_:
         wrong.append(f"ours: {done.err[:300]}")
-    if OUTSIDE in said_:
+    if OUTSIDE in said_ and kind.spoil is not _hard:  # that is the file, by another name
         wrong.append("it followed")
     if done.status > 1 and not done.err.strip():
         wrong.append("it says nothing")
-    if each.words[0] == "verify" and kind.told and (name not in said_ or done.status == 0):
-        wrong.append(f"verify ends with {done.status} and does not name it: {said_[:300]}")
+    if each.words[0] == "verify" and kind.told:
+        unnamed = name not in said_ and not (name == ".agentmem.redo" and "unfinished" in said_)
+        # What no record can name is no damage: it is told, as a notice.
+        if unnamed or (done.status == 0 and kind.where != "files/blobs/a.png"):
+            wrong.append(f"verify ends with {done.status} and does not name it: {said_[:300]}")
     return wrong
 
 
@@ -205,8 +208,9 @@ def test_no_command_waits_follows_or_writes_outside(
     wrong: dict[str, list[str]] = {}
     root = tmp_path / "root"
     for each in known_calls():
-        _away(root)
-        _again(first, root, kind)
+        if each.writes or not root.exists():
+            _away(root)
+            _again(first, root, kind)
 
         found = _wrong(_tried(root, each), kind, each)
         if _tree(outside) != before:
@@ -243,3 +247,181 @@ def test_every_command_that_takes_a_session_is_tried() -> None:
     exempt = {"schema", "import"}
 
     assert {each.words[0] for each in CALLS} >= set(COMMANDS) - exempt
+
+
+# -- names out of logs ---------------------------------------------------------
+
+
+LEAVING = ("../../outside/file", "/etc/passwd", "..", "a/../../../outside/file", "C:\\x", "a\0b")
+
+
+@pytest.mark.parametrize("name", LEAVING)
+def test_a_name_that_a_log_says_leads_nowhere_outside(
+    tmp_path: Path, name: str, patience: None
+) -> None:
+    root = tmp_path / "root"
+    outside = _lay_out(tmp_path)
+    source: Object = {"type": "url", "value": f"blob:{name}"}
+    image: Object = {"type": "image", "data": source, "media_type": "image/png"}
+    main = [
+        header(parent=name),
+        record(1, "state", key="agentmem.forked_from", value={"session": name, "agent": name}),
+        record(2, "state", key="rig::current_agent", value=name),
+        pushed(3, {"role": "user", "content": [{"type": "text", "text": "see"}, image]}, id_=0),
+        said(4, "what is it?", "assistant", id_=1),
+    ]
+    before = _tree(outside)
+    wrong: dict[str, list[str]] = {}
+    for each in known_calls():
+        _away(root)
+        write(root, "one", "main", join(main))
+        (root / "one/files").mkdir(mode=0o700)
+        (root / "one/files/meta.json").write_text('{"title":"../../x","listed":{"a":"../b"}}')
+
+        done = _tried(root, each)
+        found = _wrong(done, Kind("name", "main", _linked, told=False), each)
+        beside = {path.name for path in tmp_path.iterdir()} - {"outside", "root", "config"}
+        if _tree(outside) != before or beside:
+            found.append("it changed what stands outside")
+        if "root:" in done.out:
+            found.append("it read what stands outside")
+        if found:
+            wrong[each.name] = found
+
+    assert wrong == {}
+
+
+# -- a folder that is swapped between a look and a use ---------------------------------
+
+
+@pytest.mark.parametrize("folder", ["logs", "files"])
+@pytest.mark.parametrize(
+    "words", ["append one --role user", "redact one --yes --no-rules --literals -"]
+)
+def test_a_folder_that_is_swapped_for_a_link_at_any_moment_leads_nowhere_outside(
+    tmp_path: Path, folder: str, words: str, monkeypatch: pytest.MonkeyPatch, patience: None
+) -> None:
+    first = tmp_path / "first"
+    _fill(first)
+    outside = _lay_out(tmp_path)
+    before = _tree(outside)
+    (each,) = (call for call in known_calls() if call.name == words)
+    real = os.open
+    root = tmp_path / "root"
+    swapped = at = 0
+
+    while swapped == at:
+        at += 7
+        count = 0
+        _away(root)
+        shutil.copytree(first, root)
+
+        def opening(*args: object, **named: object) -> int:
+            nonlocal count, swapped
+            count += 1
+            if count == at:  # noqa: B023 - used within the round
+                swapped = at  # noqa: B023
+                (root / "one" / folder).rename(root / "one/moved")
+                (root / "one" / folder).symlink_to(outside)
+            return real(*args, **named)  # type: ignore[arg-type]
+
+        with monkeypatch.context() as patched:
+            patched.setattr("os.open", opening)
+            done = _tried(root, each)
+
+        assert _wrong(done, Kind("swapped", folder, _linked, told=False), each) == []
+        assert _tree(outside) == before
+
+    assert at > 7
+
+
+# -- modes and owners -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o022, 0o077])
+def test_whatever_the_umask_nobody_else_may_read_what_a_command_makes(
+    tmp_path: Path, mask: int
+) -> None:
+    first = tmp_path / "first"
+    _fill(first)
+    root = tmp_path / "root"
+    loose: dict[str, list[str]] = {}
+    for each in known_calls():
+        if not each.writes:
+            continue
+        _away(root)
+        shutil.copytree(first, root)
+        before = os.umask(mask)
+        try:
+            run("--root", root, *each.words, stdin=each.stdin)
+        finally:
+            os.umask(before)
+        paths = [path for path in (root, *root.rglob("*")) if path.lstat().st_mode & 0o077]
+        if paths:
+            loose[each.name] = [str(path.relative_to(tmp_path)) for path in paths]
+
+    assert loose == {}
+
+
+def _as_stranger(work: Callable[[], int]) -> int:
+    """Do *work* in a process that owns nothing here, where this one may become that."""
+    child = os.fork()
+    if child == 0:
+        status = 99
+        try:
+            if os.getuid() == 0:
+                os.setgroups([])
+                os.setgid(65_534)
+                os.setuid(65_534)
+            status = work()
+        finally:
+            os._exit(status)
+    _, ended = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(ended)
+
+
+def test_a_store_of_someone_else_is_read_as_far_as_it_goes_and_never_changed(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / "root"
+    _fill(root)
+    for path in sorted((root / "one").rglob("*")):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    for path in (root / "one", root, *root.parents[:3]):
+        path.chmod(0o755 if path not in {root, root / "one"} else 0o555)
+    before = _tree(root)
+    ended: dict[str, int] = {}
+    for each in known_calls():
+
+        def work(each: Call = each) -> int:
+            done = run("--root", root, "--lock-wait", "0.2", *each.words, stdin=each.stdin)
+            ours = "internal error" in done.err or "Traceback" in done.err
+            return 98 if ours or (done.status > 1 and not done.err) else done.status
+
+        ended[each.name] = _as_stranger(work)
+    after = _tree(root)
+    for path in (root, *root.rglob("*")):
+        path.chmod(0o700)
+
+    assert after == before
+    assert {status for status in ended.values() if status not in {0, 1, 2, 3, 4}} == set()
+    assert ended["show one"] == 0
+    assert ended["append one --role user"] == 2
+    assert ended["rm one --yes"] == 2
+
+
+def test_a_root_that_anyone_may_write_in_is_warned_about(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    _fill(root)
+    root.chmod(0o777)
+
+    listed = run("--root", root, "list")
+    added = run("--root", root, "append", "one", "--role", "user", stdin=b"x")
+    root.chmod(0o1777)
+    sticky = run("--root", root, "append", "one", "--role", "user", stdin=b"x")
+    root.chmod(0o700)
+
+    assert "in the place of yours" in listed.err
+    assert "in the place of yours" in added.err
+    assert "in the place of yours" not in sticky.err
+    assert (listed.status, added.status, sticky.status) == (0, 0, 0)

@@ -40,7 +40,7 @@ CALLS: Final = (
     "link",
     "flock",
 )
-"""The calls that are counted; ``open`` is Python's own, too, and told as ``make`` where it writes."""
+"""The calls that are counted; an ``open`` to write, Python's own too, is told as ``make``."""
 
 PATIENCE_S: Final = 60
 """Seconds after which a command that does not end is killed by ``SIGALRM``."""

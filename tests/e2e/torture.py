@@ -20,7 +20,7 @@ from agentmem_cli.cli.app import COMMANDS
 from agentmem_cli.session.codec import dumps
 from agentmem_cli.session.session import Session
 from agentmem_cli.storage.directory import DirStore
-from agentmem_cli.storage.layout import PART, REDO, TRASH
+from agentmem_cli.storage.layout import PART, REDO, STAGES, TRASH
 from tests.cli.running import (
     header,
     join,
@@ -136,9 +136,9 @@ ROWS = (
     Row("rename an agent", ("rename", "one", "--agent", "aide=helper")),
     Row("fork", ("fork", "one", "two")),
     Row("fork an agent", ("fork", "one", "--as-agent", "twin")),
-    # These need commands that come from elsewhere; a row counts once its command is there.
     Row("repair", ("repair", "one"), prepare=_damaged, good=(0, 1)),
     Row("gc", ("gc", "one", "--yes"), prepare=_loose),
+    Row("gc of all", ("gc", "--all", "--yes"), prepare=_loose),
     Row("rm", ("rm", "one", "--yes")),
     Row("prune", ("prune", "--older", "1d", "--yes")),
 )
@@ -281,8 +281,7 @@ def raw_state(root: Path) -> State:
         if is_passing(where) or path.name in {"meta.json", ".rig-memory.lock"}:
             continue
         found[where] = path.read_bytes()
-    sessions = [path.name for path in root.iterdir()] if root.is_dir() else []
-    return found | {f"{name}/": b"" for name in sessions if not is_passing(name)}
+    return found | {f"{name}/": b"" for name in _sessions(root)}
 
 
 def state_of(root: Path) -> State:
@@ -313,9 +312,13 @@ def extras(root: Path) -> set[str]:
 
 def read_strictly(root: Path) -> None:
     """Read every session in *root* strictly."""
-    for folder in sorted(root.iterdir()) if root.is_dir() else []:
-        if folder.is_dir() and not folder.name.endswith((".rig-part", ".rig-trash")):
-            Session.read(DirStore.open(folder))
+    for name in _sessions(root):
+        Session.read(DirStore.open(root / name))
+
+
+def _sessions(root: Path) -> list[str]:
+    names = sorted(path.name for path in root.iterdir()) if root.is_dir() else []
+    return [name for name in names if not is_passing(name)]
 
 
 # -- one row ---------------------------------------------------------------
@@ -396,9 +399,8 @@ def try_point(server: Server, expect: Expected, row: Row, at: int, how: str) -> 
         return [*wrong, "the call was not reached"]
     wrong += _left(server, root)
     before = raw_state(root)
-    for name in ("one", "uno"):
-        if (root / name).is_dir():
-            server.run(root, "show", name, "--json")
+    for name in _sessions(root):
+        server.run(root, "show", name, "--json")
     armed = not done.killed and raw_state(root) != before
     if armed and not (how in LASTING and "next command" in done.err):
         wrong.append(f"what failed was carried out later: {done.err.strip()[:300]}")
@@ -440,16 +442,14 @@ def _left(server: Server, root: Path) -> list[str]:
 
 
 def _is_named(where: str, told: str) -> bool:
-    if where.endswith(".agentmem.redo"):
+    if where.endswith(REDO):
         return "unfinished-change" in told
     parts = where.split("/")
-    # A folder that is named stands for what is in it.
-    return any(
-        f'"{"/".join(parts[first:last])}"' in told
-        for first in range(len(parts))
-        for last in range(first + 1, len(parts) + 1)
-        if is_passing(parts[last - 1])
-    )
+    if parts[0] == STAGES:  # a stage is named, and stands for what is in it
+        return f'"{parts[0]}/{parts[1]}"' in told
+    last = next(last for last, part in enumerate(parts) if part.endswith((PART, TRASH)))
+    named = parts[: last + 1]
+    return any(f'"{"/".join(named[first:])}"' in told for first in range(len(named)))
 
 
 def _strict(root: Path) -> list[str]:
