@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from agentmem_cli.cli.app import COMMANDS
-from agentmem_cli.session.codec import dumps
+from agentmem_cli.session.codec import dumps, loads_object
 from agentmem_cli.session.session import Session
 from agentmem_cli.storage.directory import DirStore
 from agentmem_cli.storage.layout import PART, REDO, STAGES, TRASH
@@ -81,13 +81,12 @@ def _damaged(root: Path) -> None:
     path = root / "one/logs/main.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:3], lines[3][:30], *lines[4:], b'{"seq":']))
-    (root / "one/files").mkdir(mode=0o700)
     (root / "one/files/meta.json").write_bytes(b"{")
 
 
 def _loose(root: Path) -> None:
     blobs = root / "one/files/blobs"
-    blobs.mkdir(mode=0o700, parents=True)
+    blobs.mkdir(mode=0o700)
     (blobs / f"{'0' * 64}.png").write_bytes(b"nobody names it")
     (root / "one/files/.agentmem-00000000000000000000000000000000.rig-part").write_bytes(b"x")
 
@@ -283,7 +282,18 @@ def raw_state(root: Path) -> State:
         if is_passing(where) or path.name in {"meta.json", ".rig-memory.lock"}:
             continue
         found[where] = path.read_bytes()
+    labels = {f"{name}/labels": _labels(root / name) for name in _sessions(root)}
+    found |= {name: data for name, data in labels.items() if data}
     return found | {f"{name}/": b"" for name in _sessions(root)}
+
+
+def _labels(session: Path) -> bytes:
+    """What a meta says that no log does; a damaged one says nothing."""
+    try:
+        meta = loads_object((session / "files/meta.json").read_bytes())
+    except (OSError, ValueError):
+        return b""
+    return dumps(labels) if (labels := meta.get("labels")) else b""
 
 
 def state_of(root: Path) -> State:
@@ -350,7 +360,8 @@ def expected(server: Server, place: Path, row: Row) -> Expected:
     """Run *row* untouched, twice."""
     first = place / "first"
     root = fill(first)
-    for words, stdin in row.before:
+    labels = ("meta", "label", "one", "kept=in the meta alone")
+    for words, stdin in ((labels, b""), *row.before):
         done = server.run(root, *words, stdin=stdin, seed="before")
         assert done.status == 0, done
     if row.prepare is not None:
