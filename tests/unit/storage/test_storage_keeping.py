@@ -122,7 +122,7 @@ def test_what_was_cut_off_before_an_append_that_failed_is_put_back(
     before = contents(store)
     real = os.write
     log = (store.path / "logs" / "cut.jsonl").stat().st_ino
-    refused = []
+    refused: list[int] = []
 
     def write(descriptor: int, data: bytes) -> int:
         if os.fstat(descriptor).st_ino == log and not refused:
@@ -149,7 +149,7 @@ def test_what_was_cut_off_before_an_append_that_failed_is_put_back(
 def test_the_parts_that_keep_the_old_are_gone_when_the_change_is_made(
     store: DirStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    links = []
+    links: list[str] = []
     real = os.link
 
     def link(source: str, target: str, **named: int) -> None:
