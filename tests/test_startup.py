@@ -68,6 +68,14 @@ def test_the_version_loads_the_entry_and_nothing_else() -> None:
     assert loaded - bare == {"agentmem_cli", "agentmem_cli._entry"}
 
 
+def test_tab_for_a_session_loads_neither_typer_nor_a_codec(session: Path) -> None:
+    loaded = _loaded(PROGRAM, "__complete", "sessions", "0", "", "", "", "by")
+
+    assert session.is_dir()
+    assert _packages(loaded) & (SLOW | {"typer", "orjson"}) == set()
+    assert {name for name in loaded if name.startswith("agentmem_cli.session")} == set()
+
+
 def test_the_help_loads_nothing_slow() -> None:
     loaded = _packages(_loaded(PROGRAM, "--help"))
 

@@ -63,6 +63,7 @@ SECTIONS: Final[dict[str, dict[str, str]]] = {
     "Care": {
         "verify": "agentmem_cli.cli.care:verify",
         "schema": "agentmem_cli.cli.schema:schema",
+        "completion": "agentmem_cli.cli.completion:completion",
     },
 }
 """Section of the help -> command -> ``module:name`` of its function, or of its Typer
@@ -140,7 +141,8 @@ app = typer.Typer(
     cls=LazyGroup,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    add_completion=True,
+    # The command `completion` prints scripts of our own: Typer's start it on every TAB.
+    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 

@@ -80,7 +80,7 @@ def stats(
     ] = None,
     json: JsonOption = False,
 ) -> int | None:
-    """Show what sessions are made of: bytes, messages, tool calls, tokens.
+    """Show what sessions are made of: bytes, messages, calls, tokens.
 
     Every byte counts once: of messages and tool output that stand now, of
     what was taken out or replaced, of blobs and kept sources. Tokens are

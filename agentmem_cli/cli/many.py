@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from agentmem_cli.cli import complete
 from agentmem_cli.cli.options import filters
 from agentmem_cli.cli.output import talk
 from agentmem_cli.errors import UsageError
@@ -23,7 +22,6 @@ NamedArg = Annotated[
     typer.Argument(
         metavar="[SESSION]...",
         help="Sessions: paths, names or beginnings of them, or @last.",
-        autocompletion=complete.sessions,
     ),
 ]
 AllOption = Annotated[

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import sys
 
 import typer
@@ -11,7 +10,6 @@ import typer
 from agentmem_cli.cli.app import app
 
 PROGRAM = "agentmem"
-COMPLETE = "_AGENTMEM_COMPLETE"
 
 _COLLECT_AFTER = 100_000
 """Objects made before the collector looks for cycles among them."""
@@ -30,8 +28,6 @@ def run(arguments: list[str]) -> int:
         BaseException: Whatever ended the command, for `cli.failure.report`.
     """
     group = typer.main.get_command(app)
-    if COMPLETE in os.environ:
-        group.main(args=arguments, prog_name=PROGRAM, complete_var=COMPLETE)
     gc.freeze()
     # Why: a fold makes hundreds of thousands of objects that all stay, and no
     # cycles; looking through them every 700 costs it a tenth of its time.

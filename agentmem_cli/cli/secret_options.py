@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
-from agentmem_cli.cli import complete
 from agentmem_cli.cli.given_files import read_given
 from agentmem_cli.errors import AgentMemError, UsageError
 
@@ -31,7 +30,6 @@ TargetsArg = Annotated[
     typer.Argument(
         metavar="[SESSION]...",
         help="Sessions; with --files, files, folders or patterns of them.",
-        autocompletion=complete.sessions,
     ),
 ]
 FilesOption = Annotated[

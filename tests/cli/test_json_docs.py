@@ -210,6 +210,7 @@ def _finding(root: Path, tmp_path: Path) -> list[tuple[str | Path, ...]]:
         ("meta", "label", "four", "k=v"),
         ("fork", "four", "--at", "3"),
         ("schema", "fork"),
+        ("completion", "bash"),
     ]
 
 
