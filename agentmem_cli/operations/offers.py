@@ -7,6 +7,7 @@ one walk through their names.
 from __future__ import annotations
 
 import os
+from heapq import nsmallest
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.storage.layout import LOG_END, LOGS, TRASH
@@ -57,24 +58,30 @@ def sessions(
         OSError: The root cannot be read.
     """
     found: list[tuple[str, str]] = []
-    dashed = begun.startswith("-")
     with os.scandir(root) as entries:
         for entry in entries:
             name = entry.name
-            if name[0] == "." or name.endswith(TRASH) or (name[0] == "-" and not dashed):
-                continue
-            # Why shown only then: most names are plain, and 100,000 are walked through.
+            # Why in this order: 100,000 names are walked through, and most are plain.
             word = name if name.isascii() and name.isprintable() else shown(name)
-            if word.startswith(begun) and entry.is_dir():
+            if word.startswith(begun) and _is_offered(name, begun) and entry.is_dir():
                 found.append((word, name))
-    found.sort()
-    about = [""] * len(found)
+    about = [""] * OFFERED_MAX
+    if len(found) > OFFERED_MAX:
+        found = nsmallest(OFFERED_MAX, found)
+    else:
+        found.sort()
     if titled and len(found) <= TITLED_MAX:
         about = [shown(_title(os.path.join(root, name))) for _, name in found]  # noqa: PTH118
-    offers = [Offer(word, told) for (word, _), told in zip(found, about, strict=True)]
+    offers = [Offer(word, told) for (word, _), told in zip(found, about, strict=False)]
     if LAST.startswith(begun):
         offers.insert(0, Offer(LAST, "the session that was written to last"))
     return offers[:OFFERED_MAX]
+
+
+def _is_offered(name: str, begun: str) -> bool:
+    if name[0] == "-" and not begun.startswith("-"):
+        return False  # Why: it would be read as an option.
+    return name[0] != "." and not name.endswith(TRASH)
 
 
 def agents(root: str, session: str, begun: str, *, shown: Callable[[str], str]) -> list[Offer]:
