@@ -11,6 +11,7 @@ from benchmarks.found_rows import FOUND_ROWS
 from benchmarks.import_rows import IMPORT_ROWS
 from benchmarks.redact_rows import REDACT_ROWS
 from benchmarks.running import Bench, Pair, Row, python, yardstick
+from benchmarks.tab_rows import TAB_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -191,4 +192,5 @@ ROWS: Final = (
     *CORE_ROWS,
     *COMPACT_ROWS,
     *FOUND_ROWS,
+    *TAB_ROWS,
 )
