@@ -11,6 +11,7 @@ import io
 import os
 import pty
 import re
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -31,27 +32,36 @@ SHOWN: Final = (
 )
 
 
-def run(root: str, words: tuple[str, ...]) -> str:
-    """Run a command in a process of its own on a terminal; return what it printed, coloured."""
-    process, terminal = pty.fork()
-    if process == 0:
-        os.chdir(PROJECT)
-        os.environ.update(
-            AGENTMEM_ROOT=root, TERM="xterm", COLUMNS=str(COLUMNS), PAGER="cat", TZ="UTC"
-        )
-        os.environ.pop("NO_COLOR", None)
-        # Rates are told there, which differ from run to run.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-        from agentmem_cli._entry import main
-        from agentmem_cli.cli import clock
+PROGRAM: Final = f"""
+import sys
+from agentmem_cli._entry import main
+from agentmem_cli.cli import clock
+clock.now_ms = lambda: {NOW_MS}
+sys.exit(main())
+"""
 
-        clock.now_ms = lambda: NOW_MS
-        os._exit(main(["--utc", *words]))
-    told = b""
-    while data := _read(terminal):
-        told += data
-    os.waitpid(process, 0)
+
+def run(root: str, words: tuple[str, ...]) -> str:
+    """Run a command on a terminal of its own; return what it printed, coloured."""
+    ours, terminal = pty.openpty()
+    environ = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    environ |= {"AGENTMEM_ROOT": root, "PYTHONPATH": str(PROJECT), "COLUMNS": str(COLUMNS)}
+    environ |= {"TERM": "xterm", "PAGER": "cat"}
+    running = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, "--utc", *words],
+        stdin=subprocess.DEVNULL,
+        stdout=terminal,
+        # Rates are told there, which differ from run to run.
+        stderr=subprocess.DEVNULL,
+        cwd=PROJECT,
+        env=environ,
+    )
     os.close(terminal)
+    told = b""
+    while data := _read(ours):
+        told += data
+    running.wait()
+    os.close(ours)
     return told.decode().replace("\r\n", "\n").rstrip("\n")
 
 
