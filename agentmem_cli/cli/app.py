@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from typer.core import TyperGroup
 
+from agentmem_cli.cli.helped import HelpContext, with_drawn_help
 from agentmem_cli.cli.settings import Settings
 from agentmem_cli.errors import UsageError
 from agentmem_cli.limits import LOCK_WAIT_S
@@ -93,7 +94,7 @@ class Commands(MutableMapping[str, "Command"]):
 
     def __getitem__(self, name: str) -> Command:
         if name not in self._made:
-            self._made[name] = _make(name, self._places[name])
+            self._made[name] = with_drawn_help(_make(name, self._places[name]))
         return self._made[name]
 
     def __setitem__(self, name: str, command: Command) -> None:
@@ -113,6 +114,8 @@ class Commands(MutableMapping[str, "Command"]):
 
 class LazyGroup(TyperGroup):
     """The main group: knows its commands by name, makes them when asked."""
+
+    context_class = HelpContext
 
     def __init__(self, **attributes: object) -> None:
         """Take what Typer gives, but the commands, which are in `COMMANDS`."""

@@ -4,7 +4,8 @@ A table has one layout, made here by the widths of `cli/text.py`: on a terminal
 it is cut to the screen and coloured, elsewhere it is whole and plain. Why not
 by rich: the columns are then the same everywhere, a row stays a row whatever
 is in it, and `list` starts as fast on a terminal as off it. rich draws the
-progress bar, and is imported when one is drawn; this is its only home.
+progress bar and, on a terminal, the help, and is imported when one is drawn; this is its
+only home.
 """
 
 from __future__ import annotations
@@ -201,3 +202,58 @@ def _row(
 
 def _coloured(words: str, style: str) -> str:
     return f"{_STYLES[style]}{words}{_RESET}" if style and words.strip() else words
+
+
+HELP_COLUMNS_MAX: Final = 100
+"""A help is no wider than this: longer lines are hard to read."""
+
+
+def drawn_help(
+    usage: str,
+    texts: Sequence[str],
+    boxes: Sequence[tuple[str, Sequence[tuple[str, str]]]],
+    *,
+    coloured: bool,
+) -> str:
+    """Return a help for a terminal: its usage, its texts, and a box for each section.
+
+    Args:
+        usage: How the command is called.
+        texts: Paragraphs, apart by empty lines; one behind a backspace stays as it is.
+        boxes: Headings, each with words and what is told about them.
+        coloured: Whether in colour.
+    """
+    import io
+    from shutil import get_terminal_size
+
+    from rich import box
+    from rich.console import Console
+    from rich.panel import Panel
+    from rich.table import Table
+    from rich.text import Text
+
+    stream = io.StringIO()
+    console = Console(
+        file=stream,
+        width=min(get_terminal_size().columns, HELP_COLUMNS_MAX),
+        force_terminal=True,
+        no_color=True if not coloured else None,
+        highlight=False,
+    )
+    console.print(Text.assemble(("Usage: ", "yellow"), (usage, "bold")))
+    for paragraph in (part for told in texts for part in told.split("\n\n")):
+        lines = paragraph.removeprefix("\b\n").splitlines()
+        kept = paragraph.startswith("\b")
+        console.print(
+            Text("\n" + ("\n" if kept else " ").join(map(str.strip, lines))), soft_wrap=kept
+        )
+    console.print()
+    for title, rows in boxes:
+        grid = Table.grid(padding=(0, 2), expand=True)
+        grid.add_column(style="bold cyan", max_width=30)
+        grid.add_column(ratio=1)
+        for word, told in rows:
+            grid.add_row(Text(word), Text(told.strip()))
+        heading = Text(title, "bold")
+        console.print(Panel(grid, title=heading, title_align="left", box=box.ROUNDED, style=""))
+    return stream.getvalue().rstrip("\n")
