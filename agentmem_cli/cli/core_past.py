@@ -95,7 +95,7 @@ def _print_history(opened: Open, shown: list[tuple[Edit, Version, bool]]) -> Non
             (
                 str(edit.n),
                 when(opened.settings, version.t),
-                version.by or "-",
+                version.by,
                 version.key.removeprefix("core_memory."),
                 what,
                 _sizes(version),
@@ -107,7 +107,7 @@ def _print_history(opened: Open, shown: list[tuple[Edit, Version, bool]]) -> Non
 
 
 def _sizes(version: Version) -> str:
-    before, after = version.block_before(), version.block()
+    before, after = version.old, version.new
     old = "-" if before is None else f"{before.block.size_bytes:,}"
     new = "-" if after is None else f"{after.block.size_bytes:,}"
     return f"{old} -> {new}"
@@ -117,7 +117,7 @@ def _version(opened: Open, edit: Edit, version: Version, *, stands: bool) -> Obj
     from agentmem_cli.cli.clock import utc_time
     from agentmem_cli.operations.core.history import action_of
 
-    before, after = version.block_before(), version.block()
+    before, after = version.old, version.new
     return {
         "session": opened.id,
         "log": opened.log,
@@ -215,7 +215,7 @@ def blame(
             if not json:
                 text = line.text.removesuffix("\n")
                 at = when(opened.settings, version.t)
-                who, why = version.by or "-", version.reason or ""
+                who, why = version.by, version.reason or ""
                 rows.append((str(version.n), at, who, str(line.number), text, why))
                 continue
             out.object(

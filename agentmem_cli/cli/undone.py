@@ -186,6 +186,10 @@ def _print_undoing(
     from agentmem_cli.cli.text import one_line
 
     tell_written(session, done.written)
+    if done.passed:
+        from agentmem_cli.cli.core_print import tell_passed
+
+        tell_passed([edit for _, edit in done.passed])
     with settings.output() as out:
         if json:
             taken: list[JSON] = [_taken(each) for each in done.taken]

@@ -227,14 +227,36 @@ def read_max_bytes(value: JSON) -> int:
         BadValue: It is none that a core memory can have.
     """
     found = value.get("max_bytes") if isinstance(value, dict) else value
-    if type(found) is not int or not CORE_MEMORY_BYTES_MIN <= found <= CORE_MEMORY_BYTES_MAX:
-        told = found if type(found) is int else _told(found)
-        msg = (
-            f"its max_bytes is {told}, not a number from {CORE_MEMORY_BYTES_MIN} "
-            f"to {CORE_MEMORY_BYTES_MAX}"
-        )
-        raise BadValue(msg)
-    return found
+    if type(found) is int and CORE_MEMORY_BYTES_MIN <= found <= CORE_MEMORY_BYTES_MAX:
+        return found
+    wanted = f"a whole number from {CORE_MEMORY_BYTES_MIN} to {CORE_MEMORY_BYTES_MAX}"
+    if isinstance(value, dict) and found is None:
+        msg = f"it has no max_bytes ({wanted})"
+    elif isinstance(value, dict) or type(found) is int:
+        msg = f"its max_bytes is {_numbered(found)}, not {wanted}"
+    else:
+        msg = f"it is {_told(value)}, not an object with max_bytes ({wanted})"
+    raise BadValue(msg)
+
+
+def _numbered(value: JSON) -> str:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return dumps(value).decode() if is_number else _told(value)
+
+
+def is_usable(key: str, value: JSON) -> bool:
+    """Whether a saved value under a key of core memory is a block, or a configuration."""
+    kind = type_of(key)
+    try:
+        if kind is not None:
+            read_block(kind, value)
+        elif key == CONFIG:
+            read_max_bytes(value)
+        else:
+            return False
+    except BadValue:
+        return False
+    return True
 
 
 class CoreValues(NamedTuple):

@@ -23,7 +23,7 @@ from agentmem_cli.session.writer import append_records
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from agentmem_cli.operations.core.planning import Plan, Wanted
+    from agentmem_cli.operations.core.planning import Plan, Raw, Wanted
     from agentmem_cli.session.codec import JSON
     from agentmem_cli.session.core_memory import MemoryBlockType
     from agentmem_cli.session.core_values import StoredBlock
@@ -63,6 +63,10 @@ class Wish(NamedTuple):
     """Whether read-only blocks stay as they are."""
     each: bool = False
     """Whether the blocks say themselves by whom and why, where the request does not."""
+    others: Mapping[str, Raw | None] = {}
+    """What is no block and is to stand at a key; None: nothing."""
+    passed: tuple[Edit, ...] = ()
+    """Newer changes that an undo leaves, since they are of what is read-only."""
 
 
 class Current:
@@ -96,6 +100,8 @@ class Changed(NamedTuple):
     """A torn tail of the log that was set aside first."""
     meta_error: str | None
     """Why the meta could not be written; the change is made all the same."""
+    passed: tuple[Edit, ...] = ()
+    """Newer changes that an undo left, the newest first."""
 
     @property
     def values(self) -> CoreValues:
@@ -125,7 +131,7 @@ def change(store: DirStore, log: str, request: Request, make: Callable[[Current]
     from agentmem_cli.operations.metas import is_current
     from agentmem_cli.session.heads import read_head
 
-    made: list[Plan] = []
+    made: list[tuple[Plan, Wish]] = []
     with store.lock():
         known = is_current(store)
         last = read_head(store, log).last if log in store.logs() else None
@@ -140,14 +146,15 @@ def change(store: DirStore, log: str, request: Request, make: Callable[[Current]
             current = Current(CoreValues.of(saved), lambda: _past(fold))
             planned, wish = _planned(current, request, make, at)
             planned.check(force=request.force, guarded=wish.guarded)
-            made.append(planned)
+            made.append((planned, wish))
             return planned.records()
 
         done = append_records(store, log, records, at=at)
         error = _refresh(store, at, started=done.fold is None) if done.records and known else None
     first = done.first_n if done.records else None
     last_n = done.last_n if done.records else None
-    return Changed(log, made[0], None, first, last_n, done.torn, error)
+    planned, wish = made[0]
+    return Changed(log, planned, None, first, last_n, done.torn, error, wish.passed)
 
 
 def _past(fold: LogFold | None) -> list[Edit]:
@@ -164,7 +171,13 @@ def _planned(
     wish = make(current)
     told = Told(request.by, request.reason, wish.undoes, wish.each)
     planned = plan(
-        current.values, wish.blocks, told, t=t, max_bytes=wish.max_bytes, config=wish.config
+        current.values,
+        wish.blocks,
+        told,
+        t=t,
+        max_bytes=wish.max_bytes,
+        config=wish.config,
+        others=wish.others,
     )
     return planned, wish
 
@@ -177,7 +190,7 @@ def _dry(store: DirStore, log: str, request: Request, make: Callable[[Current], 
         planned.check(force=request.force, guarded=wish.guarded)
     except AgentMemError as error:
         refused = error
-    return Changed(log, planned, refused, None, None, None, None)
+    return Changed(log, planned, refused, None, None, None, None, wish.passed)
 
 
 def _refresh(store: DirStore, at_ms: int, *, started: bool) -> str | None:

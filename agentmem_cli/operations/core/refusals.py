@@ -33,6 +33,27 @@ class BlockProtected(CoreMemoryError):
         return (type(self), (self.block_types,))
 
 
+class BoundTooLow(CoreMemoryError):
+    """A bound is below what is used already."""
+
+    exit_code = 6
+    kind = "limit"
+    hint = "Make the contents less first; agentmem core list SESSION shows them."
+
+    def __init__(self, used_bytes: int, max_bytes: int) -> None:
+        """Keep what the contents have, and what the bound was to be, in bytes."""
+        over = used_bytes - max_bytes
+        super().__init__(
+            f"the contents have {used_bytes} bytes, which is {over} more than "
+            f"a bound of {max_bytes} allows; nothing was changed"
+        )
+        self.used_bytes = used_bytes
+        self.max_bytes = max_bytes
+
+    def __reduce__(self) -> Reduced:
+        return (type(self), (self.used_bytes, self.max_bytes))
+
+
 class NotABlock(CoreMemoryError):
     """A saved value of another program stands where a block would."""
 
