@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from agentmem_cli.errors import AgentMemError, ConflictError
-from agentmem_cli.operations.core.history import Edit, edits, version_with
+from agentmem_cli.operations.core.history import Edit, edits, version_with, writers_since
 from agentmem_cli.operations.core.lines import merge
 from agentmem_cli.operations.core.looking import (
     digest,
@@ -21,7 +21,7 @@ from agentmem_cli.session.values import ValuesFold
 from agentmem_cli.session.writer import append_records
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from agentmem_cli.operations.core.planning import Plan, Raw, Wanted
     from agentmem_cli.session.codec import JSON
@@ -43,8 +43,8 @@ class Request(NamedTuple):
     reason: str | None = None
     match: str | None = None
     """The hash of what the caller had seen; None: whatever is there."""
-    merge: bool = False
-    """Merge with what was changed since, where other lines were."""
+    merge: bool | None = None
+    """Merge with what was changed since, where other lines were; None: nobody could ask for it."""
     force: bool = False
     """Let values of other programs that are no blocks give way."""
     dry_run: bool = False
@@ -230,7 +230,8 @@ def edited(
     if request.match in (None, found):
         return edit(now)
     what = f"the block {block_type.value!r}"
-    changed = BlockChanged(what, found, None if now is None else now.by)
+    who = None if now is None else now.by
+    changed = BlockChanged(what, found, who, merges=request.merge is not None and now is not None)
     if not request.merge or now is None:
         raise changed
     base = version_with(current.past, block_type, str(request.match))
@@ -240,17 +241,26 @@ def edited(
     wanted = edit(base)
     if wanted is None:
         raise changed
-    return merged(base, wanted, now)
+    return merged(base, wanted, now, current.past)
 
 
-def merged(base: StoredBlock | None, yours: StoredBlock, theirs: StoredBlock) -> StoredBlock:
+def merged(
+    base: StoredBlock | None, yours: StoredBlock, theirs: StoredBlock, past: Sequence[Edit]
+) -> StoredBlock:
     """Make two changes of a block one; what only one side changed is as it made it.
+
+    Args:
+        base: What both began from.
+        yours: One side.
+        theirs: The other side, which stands there.
+        past: The changes of core memory, to tell whose that side is.
 
     Raises:
         MergeConflict: Both changed the same lines, or the label.
     """
     began = "" if base is None else base.content
-    result = merge(began, yours.content, theirs.content, name=f"by {theirs.by}")
+    name = side_of(base, theirs, past)
+    result = merge(began, yours.content, theirs.content, name=name)
     if result.conflicts:
         raise MergeConflict(theirs.block.block_type, result.text)
     label = _one_of(
@@ -261,6 +271,13 @@ def merged(base: StoredBlock | None, yours: StoredBlock, theirs: StoredBlock) ->
     )
     block = theirs.block._replace(content=result.text, label=label)
     return theirs._replace(block=block)
+
+
+def side_of(base: StoredBlock | None, theirs: StoredBlock, past: Sequence[Edit]) -> str:
+    """Return what the side that stands there is called: all who changed it since *base*."""
+    names = writers_since(past, theirs.block.block_type, base)
+    # Why one line: it stands behind a mark.
+    return " ".join(f"by {', '.join(names) or theirs.by}".split())
 
 
 def _one_of(

@@ -280,6 +280,19 @@ def version_with(
     return None
 
 
+def writers_since(
+    made: Sequence[Edit], block_type: MemoryBlockType, base: StoredBlock | None
+) -> list[str]:
+    """Return who changed a block since it was as *base*, each once, the first first."""
+    names: list[str] = []
+    digest = None if base is None else base.digest()
+    for each in reversed(versions_of(made, block_type)):
+        if (None if each.new is None else each.new.digest()) == digest:
+            break
+        names.append(each.by)
+    return list(dict.fromkeys(reversed(names)))
+
+
 def action_of(version: Version) -> str:
     """Say in a word what a version did.
 
