@@ -15,7 +15,7 @@ from agentmem_cli.cli.app import COMMANDS
 PROJECT = Path(__file__).parent.parent
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
 AGE = re.compile(r"(\d+ \w+ ago|now)")
-TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+TIME = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d\.\d{3}Z| \d\d:\d\d:\d\d UTC)")
 KEY = bytes(range(32)).hex()
 """The key of masks under which README shows them."""
 
