@@ -138,6 +138,7 @@ def look_at_each(opened: Open, *places: str | None) -> list[Seen]:
         seen = look(opened.store, opened.log, None if words is None else place_at(opened, words))
         over = seen.values.over_bytes
         told += [f"{key} is left out: {why}" for key, why in seen.values.bad.items()]
+        told += [f"{key} is too large: {why}" for key, why in seen.values.large.items()]
         told += [f"core memory is {over} bytes larger than it may be"] if over else []
         all_seen.append(seen)
     for each in dict.fromkeys(told):

@@ -104,3 +104,28 @@ def test_a_read_only_block_is_redacted_too(session: Path, tmp_path: Path) -> Non
     assert block["content"].startswith("a [REDACTED:")
     assert block["read_only"]
     assert session.is_dir()
+
+
+@pytest.mark.usefixtures("_ticking")
+def test_a_full_block_stays_one_though_the_mask_is_longer(root: Path, tmp_path: Path) -> None:
+    ok("new", "one")
+    secret = "pw-12345"
+    literals = tmp_path / "literals"
+    literals.write_text(secret + "\n")
+    ok("core", "set", "one", "human", "-", stdin=b"x" * 16376 + secret.encode())
+    ok("core", "label", "one", "human", "l" * 56 + secret)
+    ok("core", "set", "one", "human", "short")
+    ok("core", "undo", "one")
+    run(*("redact", "one", "--literals", literals, "--no-rules", "--yes", "--force"))
+
+    block = ok("core", "get", "one", "human", "--json")
+    assert "is too large: its content is" in block.err
+    assert block.object["content"].startswith("xxx")
+    assert "[REDACTED:" in ok("core", "render", "one").out
+    assert [each["kind"] for each in run("core", "lint", "one", "--json").objects] == ["over"]
+    # It gets no larger, and can be made smaller, and what it was comes back.
+    assert run("core", "append", "one", "human", "y").status == 6
+    ok("core", "label", "one", "human", "short")
+    ok("core", "set", "one", "human", "less")
+    ok("core", "undo", "one")
+    assert ok("core", "get", "one", "human").out == block.object["content"]

@@ -166,13 +166,10 @@ class Plan(NamedTuple):
         self._check_sizes()
 
     def _check_sizes(self) -> None:
-        new = [each.after for each in self.changes if each.after is not None]
-        for each in new:
-            if each.block.size_bytes > BLOCK_BYTES_MAX:
-                raise BlockTooLarge(each.block.size_bytes, BLOCK_BYTES_MAX)
-            label_size = size_of(each.label or "")
-            if label_size > LABEL_BYTES_MAX:
-                raise LabelTooLong(label_size, LABEL_BYTES_MAX)
+        if self.told.undoes is None:
+            # Why not of an undo: what stood there once may stand there again.
+            for change in self.changes:
+                _check_size(change)
         grown = [each for each in self.changes if each.after and _says_more(each)]
         if self.over_bytes and not grown and self.max_bytes < self.before.max_bytes:
             raise BoundTooLow(self.used_after, self.max_bytes)
@@ -224,6 +221,19 @@ class Plan(NamedTuple):
         if not is_usable(key, now):
             now = {"max_bytes": CORE_MEMORY_BYTES_MAX} if key == CONFIG else {"content": ""}
         return [Saved(key, _said(now, self.told)), record]
+
+
+def _check_size(change: BlockChange) -> None:
+    """See whether a block and its label are no larger than they may be, unless they get smaller."""
+    before, after = change.before, change.after
+    if after is None:
+        return
+    size = change.size_after
+    if size > BLOCK_BYTES_MAX and _says_more(change) and not size < change.size_before:
+        raise BlockTooLarge(size, BLOCK_BYTES_MAX)
+    label_size = size_of(after.label or "")
+    if label_size > LABEL_BYTES_MAX and (before is None or before.label != after.label):
+        raise LabelTooLong(label_size, LABEL_BYTES_MAX)
 
 
 def _says_more(change: BlockChange) -> bool:
