@@ -66,6 +66,13 @@ class Version(NamedTuple):
         return type_of(self.key)
 
     @property
+    def reads(self) -> bool:
+        """Whether there is a block, or a configuration, from then on."""
+        if self.block_type is not None:
+            return self.new is not None
+        return is_usable(self.key, self.after)
+
+    @property
     def protects(self) -> bool:
         """Whether it does nothing but guard a block, or let it be changed again."""
         new, old = self.new, self.old
@@ -147,9 +154,9 @@ def edits(fold: ValuesFold | None) -> list[Edit]:
                 fold, noted, versions.get(noted.key), stand.get(noted.key), unused
             )
         for noted in group:
-            value = versions[noted.key].after
+            version = versions[noted.key]
             unused.pop(noted.key, None)
-            if value is not None and not is_usable(noted.key, value):
+            if version.after is not None and not version.reads:
                 unused[noted.key] = fold.raw(noted)
         stand |= versions
         made.append(Edit(group[0].n, group[0].t, tuple(versions.values())))
@@ -173,7 +180,9 @@ def _version(
         unused: The JSON of values that stood before the change and are no blocks.
     """
     value = fold.value(noted)
-    tells = value is not None and is_usable(noted.key, value)
+    kind = type_of(noted.key)
+    new = _block(kind, value)
+    tells = new is not None or (kind is None and is_usable(noted.key, value))
     before: JSON = None
     old: StoredBlock | None = None
     said = value if tells else None
@@ -189,7 +198,7 @@ def _version(
         before,
         value,
         said,
-        _block(type_of(noted.key), value),
+        new,
         old,
         None if _told(said, "by") else fold.author(noted),
         unused.get(noted.key),
