@@ -413,7 +413,7 @@ function __agentmem_table --no-scope-shadowing
             set -a subs 'remove'\t'Take a block out; its past stays'
             set -a subs 'clear'\t'Take all blocks out; their past stays, and undo brings them back'
             set -a subs 'edit'\t'Edit one block, or all as one document, in your editor'
-            set -a subs 'protect'\t'Make a block read-only: no verb changes it until unprotect'
+            set -a subs 'protect'\t'Make a block read-only: no verb changes it until unprotect, nor does an undo'
             set -a subs 'unprotect'\t'Let a read-only block be changed again'
             set -a subs 'config'\t'Set how much core memory may hold; without --max-bytes print it'
             set -a subs 'history'\t'List the changes: who, when, what, why; newest first'

@@ -23,7 +23,7 @@ PROJECT = Path(__file__).parent.parent
 PAGES = ["README.md", *sorted(f"docs/{path.name}" for path in (PROJECT / "docs").glob("*.md"))]
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
 AGE = re.compile(r"(\d+ \w+ ago|now)")
-TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+TIME = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d\.\d{3}Z| \d\d:\d\d:\d\d UTC)")
 KEY = bytes(range(32)).hex()
 """The key of masks under which the pages show them."""
 
