@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -50,6 +51,7 @@ PLACES: Final = (
 )
 
 
+@lru_cache(maxsize=1)
 def pages() -> dict[str, str]:
     """Return each page by the name of its file."""
     every = commands()
@@ -230,6 +232,7 @@ def _simplest(command: Told) -> str:
     return " ".join(("agentmem", *command.path, *words, *needed))
 
 
+@lru_cache(maxsize=1)
 def _shown() -> list[str]:
     """Return the command lines of README and of the pages in docs/."""
     texts = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]

@@ -199,10 +199,7 @@ def test_bash_completes_nothing_where_the_shell_would_put_something_in(tmp_path:
 
 def test_bash_asks_for_what_is_there(root: Path, tmp_path: Path) -> None:
     write(root, "my one", "aide", join([header("aide"), pushed(1, message("user", "tea"))]))
-    (tmp_path / "agentmem").write_text(
-        f'#!/bin/sh\nPYTHONPATH="{PROJECT}" exec "{sys.executable}" -m agentmem_cli "$@"\n'
-    )
-    (tmp_path / "agentmem").chmod(0o755)
+    _program(tmp_path)
     lines = [
         "agentmem show m",
         "agentmem show --agent= my\\ one --agent ai",
@@ -228,24 +225,60 @@ def test_the_other_scripts_have_each_command_and_option_with_its_line(shell: str
     assert "text,markdown,json" in text
 
 
-def test_fish_completes_as_bash_does(root: Path, tmp_path: Path) -> None:
-    fish = shutil.which("fish")
-    write(root, "my one", "main", join([header()]))
-    (tmp_path / "a.fish").write_text(script("fish"))
+OTHERS = {
+    "agentmem gre": "grep",
+    "agentmem show m": "my one",
+    "agentmem show --format m": "markdown",
+    "agentmem show --format=m": "--format=markdown",
+    "agentmem as-of my\\ one befo": "before-compaction",
+    "agentmem core get x per": "persona",
+}
+"""What zsh and fish make of lines, where these shells are here."""
+
+
+def _program(tmp_path: Path) -> None:
     (tmp_path / "agentmem").write_text(
         f'#!/bin/sh\nPYTHONPATH="{PROJECT}" exec "{sys.executable}" -m agentmem_cli "$@"\n'
     )
     (tmp_path / "agentmem").chmod(0o755)
-    cases = {
-        "agentmem gre": "grep",
-        "agentmem show m": "my one",
-        "agentmem show --format m": "markdown",
-        "agentmem show --format=m": "--format=markdown",
-        "agentmem as-of my\\ one befo": "before-compaction",
-        "agentmem core get x per": "persona",
-    }
 
-    for line, wanted in cases.items() if fish else ():
+
+# What zsh runs: its completion system stands only in as far as the script asks for it.
+ZSH_DRIVER = r"""
+source $1
+_wanted() { print -rl -- ${(M)found:#$PREFIX*} }
+compset() { PREFIX=${PREFIX#*=} }
+words=(${(z)2}) PREFIX=$words[-1] CURRENT=$#words path=($PWD $path)
+_agentmem
+"""
+
+
+def test_zsh_completes_as_bash_does(root: Path, tmp_path: Path) -> None:
+    zsh = shutil.which("zsh")
+    write(root, "my one", "main", join([header()]))
+    _program(tmp_path)
+    # The last lines make it known to the completion system.
+    text = script("zsh").partition("if [[ ${funcstack")[0]
+    (tmp_path / "a.zsh").write_text(text)
+
+    for line, wanted in OTHERS.items() if zsh else ():
+        done = subprocess.run(
+            [str(zsh), "-f", "-c", ZSH_DRIVER, "zsh", "./a.zsh", line],
+            capture_output=True,
+            cwd=tmp_path,
+            check=True,
+        )
+
+        assert done.stdout.decode().splitlines() == [wanted.removeprefix("--format=")], done.stderr
+
+
+def test_fish_completes_as_bash_does(root: Path, tmp_path: Path) -> None:
+    fish = shutil.which("fish")
+    write(root, "my one", "main", join([header()]))
+    _program(tmp_path)
+    (tmp_path / "a.fish").write_text(script("fish"))
+
+    for line, wanted in OTHERS.items() if fish else ():
         program = "source a.fish; set -p PATH $PWD; complete -C $argv[1]"
         done = subprocess.run(
             [str(fish), "--no-config", "-c", program, line],
