@@ -36,9 +36,11 @@ from agentmem_cli.cli.secret_options import (
     SkipOption,
     TargetsArg,
     Wishes,
+    begin_rules,
     size_of,
     spec_of,
     targets_of,
+    tell_slow,
 )
 from agentmem_cli.cli.settings import Settings
 from agentmem_cli.errors import UsageError
@@ -99,6 +101,7 @@ def scan(
     """
     given = dict(locals())
     settings = Settings.of(context)
+    begin_rules(settings, no_rules=no_rules)
     if sarif and json:
         raise UsageError("--sarif and --json are two forms; choose one")
     if allow is not None and allow_add is not None:
@@ -139,10 +142,10 @@ def _scan(
 
     how = How(settings.now_ms, lock_wait_s=settings.lock_wait_s, fingerprints=spec.fingerprints)
     begun_s = time.monotonic()
-    told = Scanned(settings, targets, hidden(passed, spec), form, begun_s=begun_s)
+    told = Scanned(settings, targets, hidden(passed, spec, tell_slow), form, begun_s=begun_s)
     total = size_of(targets) if settings.talks else None
     with progress("scan", total, settings) as advance:
-        for outcome in run_all(targets, how, spec, jobs=jobs or 1, advance=advance):
+        for outcome in run_all(targets, how, spec, jobs=jobs or 1, advance=advance, slow=tell_slow):
             told.take(outcome)
     return told.finish()
 
@@ -163,7 +166,7 @@ def _add(
     digests: set[str] = set()
     status = None
     with progress("scan", size_of(targets) if settings.talks else None, settings) as advance:
-        for outcome in run_all(targets, how, spec, jobs=jobs or 1, advance=advance):
+        for outcome in run_all(targets, how, spec, jobs=jobs or 1, advance=advance, slow=tell_slow):
             digests |= outcome.digests
             if outcome.error is not None:
                 raise_only(outcome, targets)

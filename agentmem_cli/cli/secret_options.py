@@ -155,6 +155,21 @@ class Wishes(NamedTuple):
         return cls(**named)  # type: ignore[arg-type]
 
 
+def begin_rules(settings: Settings, *, no_rules: bool) -> None:
+    """Get the rules ready on another processor, while this one reads what is asked for."""
+    if not no_rules:
+        from agentmem_cli.operations.secrets.loading import begin
+
+        begin(settings.cache_folder)
+
+
+def tell_slow() -> None:
+    """Say why nothing happens for some seconds."""
+    from agentmem_cli.cli.output import talk
+
+    talk("Compiling the rules for secrets. This takes some seconds, once.")
+
+
 def spec_of(settings: Settings, wishes: Wishes, *, looks_only: bool, jobs: int | None) -> Spec:
     """Read what is looked for.
 

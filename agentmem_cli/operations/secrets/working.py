@@ -14,6 +14,10 @@ from agentmem_cli.operations.rewrites import TOOL
 from agentmem_cli.operations.secrets.findings import Findings, Place, Unread
 from agentmem_cli.operations.secrets.looking import Eye
 from agentmem_cli.operations.secrets.plain import Plain
+from agentmem_cli.operations.secrets.proof import prove
+from agentmem_cli.operations.secrets.receipt import ADVICE, SCHEMA, digests, told_of
+from agentmem_cli.operations.secrets.redaction import Unproven, Wishes, redact_session
+from agentmem_cli.operations.secrets.sessions import look_at_session, masker_of, why_unread
 from agentmem_cli.operations.secrets.single import SingleFile
 from agentmem_cli.operations.secrets.told import BLOBS, Row, Skipped, Veil, rows_of, skipped_of
 from agentmem_cli.session.mapping import is_text
@@ -155,9 +159,6 @@ def _session(
     target: Target, how: How, looking: Looking, advance: Callable[[int], None] | None
 ) -> Outcome:
     from agentmem_cli.operations.catalog import Found, open_session
-    from agentmem_cli.operations.secrets.proof import prove
-    from agentmem_cli.operations.secrets.redaction import Wishes, redact_session
-    from agentmem_cli.operations.secrets.sessions import look_at_session, masker_of
 
     # Why by redact: what a crash left undone is finished by whoever changes.
     store = open_session(
@@ -318,8 +319,6 @@ def _look(
     swap: Swap, target: Target, looking: Looking, advance: Callable[[int], None] | None
 ) -> tuple[_Looked, Findings]:
     """Look at an open file and its name."""
-    from agentmem_cli.operations.secrets.sessions import why_unread
-
     single = SingleFile(target.id, looking, advance)
     source = swap.reader()
     head = source.read(HEAD_BYTES)
@@ -350,16 +349,12 @@ def _name(target: Target, looking: Looking) -> list[Finding]:
 def _refuse_unproven(left: list[Finding]) -> None:
     bad = [row for row in left if row.fate == "mask"]
     if bad:
-        from agentmem_cli.operations.secrets.redaction import Unproven
-
         raise Unproven(bad)
 
 
 def _receipt(
     swap: Swap, single: SingleFile, masked: Masked, how: How, looking: Looking, target: Target
 ) -> Object:
-    from agentmem_cli.operations.secrets.receipt import ADVICE, SCHEMA, digests, told_of
-
     name = veil_of(target, looking, single.findings)(single.name)
     with swap.opened() as old, swap.staged() as new:
         changed: JSON = [{"in": name, "lines": masked.lines, **digests(old, new, looking)}]
