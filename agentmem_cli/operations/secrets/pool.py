@@ -169,6 +169,9 @@ def _ready(spec: Spec, slow: Callable[[], None] | None) -> BaseContext:
     looking = _looking_of(spec, slow)
     if sys.platform != "linux":
         return get_context("spawn")
+    if looking.detector is not None:
+        # Why: it waits for the rules, and a process that is forked has no thread to load them.
+        looking.detector.scan(b"")
     _LOOKING[:] = [looking]
     return get_context("fork")
 
