@@ -191,13 +191,11 @@ def _in_processes(
     pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin, initargs=(spec,))
     passes = 3 if how.redact else 1
     try:
-        # Why the largest first: begun last, it would keep one process busy and the others idle.
-        sizes = [_size(target) for target in targets]
         begun: dict[int, Future[Outcome]] = {}
-        for index in sorted(range(len(targets)), key=lambda each: -sizes[each]):
+        for index, size in largest_first(targets):
             begun[index] = pool.submit(_one, targets[index], how)
             if advance is not None:
-                begun[index].add_done_callback(_advancing(advance, sizes[index] * passes))
+                begun[index].add_done_callback(_advancing(advance, size * passes))
         for index in range(len(targets)):
             yield begun.pop(index).result()
     except BrokenProcessPool:
@@ -211,6 +209,15 @@ def _in_processes(
     finally:
         _LOOKING.clear()
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def largest_first(targets: Sequence[Target]) -> list[tuple[int, int]]:
+    """Return the index and the bytes of each target, in the order in which they are begun.
+
+    Why so: a large one that is begun last keeps one process busy and the others idle.
+    """
+    sizes = [(index, _size(target)) for index, target in enumerate(targets)]
+    return sorted(sizes, key=lambda each: -each[1])
 
 
 def _advancing(advance: Callable[[int], None], size: int) -> Callable[[Future[Outcome]], None]:
