@@ -44,6 +44,7 @@ from agentmem_cli.cli.secret_options import (
     size_of,
     spec_of,
     targets_of,
+    tell_removed,
     tell_slow,
 )
 from agentmem_cli.cli.settings import Settings
@@ -134,10 +135,13 @@ def redact(
     if not looks_only:
         check_asks(settings, yes=yes)
         _check_input(settings, wishes, yes=yes)
-    targets, passed = targets_of(settings, words, sought, everything=everything, files=files)
+    meant = targets_of(
+        settings, words, sought, everything=everything, files=files, changes=not looks_only
+    )
     spec = spec_of(settings, wishes, looks_only=looks_only, jobs=jobs)
     how = _how(settings, given, idle, fingerprints=spec.fingerprints)
-    run = _Run(settings, targets, passed, spec, how, jobs, json)
+    tell_removed(meant.removed, spec)
+    run = _Run(settings, meant.targets, meant.passed, spec, how, jobs, json)
     if verify:
         return run.look(verifies=True)
     if dry_run:

@@ -109,7 +109,7 @@ def scan(
     sought = Sought(given)
     adds_to = None if allow_add is None else _list_at(allow_add)
     wishes = Wishes.of(given)
-    targets, passed = targets_of(settings, words, sought, everything=everything, files=files)
+    targets, passed, _ = targets_of(settings, words, sought, everything=everything, files=files)
     spec = spec_of(settings, wishes, looks_only=True, jobs=jobs)
     form = "sarif" if sarif else "json" if json else "table"
     if adds_to is not None:

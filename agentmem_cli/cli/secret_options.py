@@ -283,6 +283,26 @@ def _fingerprints(words: Sequence[str]) -> frozenset[str]:
     return frozenset(found)
 
 
+class Meant(NamedTuple):
+    """What a run is about."""
+
+    targets: list[Target]
+    passed: list[Passed]
+    """What in folders is passed by."""
+    removed: list[str]
+    """What killed runs had left beside the files, and what is gone now."""
+
+
+def tell_removed(removed: Sequence[str], spec: Spec) -> None:
+    """Tell what killed runs had left."""
+    from agentmem_cli.cli.output import warn
+    from agentmem_cli.operations.outside import LEFT, Passed
+    from agentmem_cli.operations.secrets.pool import hidden
+
+    for each in hidden([Passed(path, LEFT) for path in removed], spec, tell_slow):
+        warn(f"{each.path}: removed; it was {each.why}")
+
+
 def targets_of(
     settings: Settings,
     words: Sequence[str] | None,
@@ -290,8 +310,11 @@ def targets_of(
     *,
     everything: bool,
     files: bool,
-) -> tuple[list[Target], list[Passed]]:
+    changes: bool = False,
+) -> Meant:
     """Return what is to be looked at, and what in folders is passed by.
+
+    Where files will be changed (*changes*), what killed runs left beside them is removed.
 
     Raises:
         UsageError: The words and options do not fit together.
@@ -304,10 +327,11 @@ def targets_of(
     if files:
         if everything or sought.given:
             raise UsageError("--files works on files, and --all and filters on sessions")
-        gathered = gather(words or ())
-        return [Target(path, path, is_session=False) for path in gathered.files], gathered.passed
+        gathered = gather(words or (), changes=changes)
+        targets = [Target(path, path, is_session=False) for path in gathered.files]
+        return Meant(targets, gathered.passed, gathered.removed)
     found = sessions_meant(settings, words, sought, everything=everything, or_files=True)
-    return [Target(each.id, each.path, is_session=True) for each in found], []
+    return Meant([Target(each.id, each.path, is_session=True) for each in found], [], [])
 
 
 def size_of(targets: Sequence[Target]) -> int:
