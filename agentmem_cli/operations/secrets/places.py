@@ -185,7 +185,9 @@ def netrc(data: bytes, start: int, end: int) -> Found:
     """Judge the password of a line of netrc, or of one that reads like it."""
     before = data[max(0, start - 240) : start].lower()
     is_told = b"machine" in before or b"default login" in before
-    if b"anonymous" in before or (not is_told and _text(data, start, end).isalpha()):
+    if b"anonymous" in before or (
+        not is_told and _text(data, start, end).strip("().,;:").isalpha()
+    ):
         return []
     return told_password(data, start, end)
 

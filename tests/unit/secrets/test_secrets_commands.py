@@ -104,6 +104,8 @@ def test_a_password_of_a_command_or_a_client_is_found_alone(
         "psk = derive_key(ssid)",
         "psk=pre_shared_key",
         "the default is shown; login and password commands are gone",
+        "New settings replace the login and passwd commands. They go.",
+        "Display information related to login by password (see also passwd).",
         "mkdir -p harbour/tiger && docker build -t x .",
         "ssh-keygen -t ed25519 -N '' -f k",
         "net use Z: \\\\h\\s /user:ann",
