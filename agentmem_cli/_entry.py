@@ -43,6 +43,10 @@ def main(arguments: list[str] | None = None) -> int:
         # Why: what the imports make stays to the end, so that collecting among
         # it finds nothing and costs 5 ms. cli/run.py switches it on again.
         gc.disable()
+        if words:
+            from agentmem_cli.cli.ahead import begin
+
+            begin(words)
         from agentmem_cli.cli.run import run
 
         # A copy: Click empties the list that it reads.

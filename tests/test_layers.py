@@ -22,7 +22,7 @@ HOMES = {
     "filelock": "storage/locks.py",
     "rich": "cli/render.py",
     "platformdirs": "storage/root.py",
-    "kingfisher_sdk": "operations/secrets/engine.py",
+    "kingfisher_sdk": "operations/secrets/loading.py",
     "ahocorasick_rs": "operations/secrets/literals.py",
 }
 TOUCH_STORAGE = (

@@ -126,6 +126,13 @@ def test_a_look_at_core_memory_loads_nothing_of_its_changes(session: Path) -> No
     assert "agentmem_cli.operations.core.changing" not in loaded
 
 
+@pytest.mark.parametrize("words", [("redact", "--help"), ("scan", "--help")])
+def test_the_help_of_what_looks_for_secrets_loads_no_rules(words: tuple[str, ...]) -> None:
+    loaded = _packages(_loaded(PROGRAM, *words))
+
+    assert loaded & SLOW == set()
+
+
 def test_a_session_that_is_not_there_loads_nothing_slow() -> None:
     loaded = _packages(_loaded(PROGRAM, "show", "nothing", status=3))
 

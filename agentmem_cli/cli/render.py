@@ -59,6 +59,7 @@ def table(
     columns: Sequence[Column],
     rows: Sequence[Sequence[str]],
     settings: Settings,
+    below: Sequence[Sequence[str]] | None = None,
 ) -> None:
     """Write *rows* under their headings, one line each.
 
@@ -68,6 +69,7 @@ def table(
         rows: Foreign text or ours; it is made safe and put on one line here.
         settings: Says how wide the screen is (None: nothing is cut) and
             whether to colour.
+        below: Of each row, lines to be written whole beneath it, a little inwards.
     """
     cells = [[text.one_line(each) for each in row] for row in rows]
     headings = [column.title for column in columns]
@@ -79,6 +81,20 @@ def table(
         heading = number == 0 and any(headings)
         styles = ["bold" if heading else column.style for column in columns]
         out.line(_row(row, columns, widths, styles if settings.colour else None))
+        if below is not None and not heading:
+            for line in below[number - any(headings)]:
+                out.line(f"    {text.one_line(line)}")
+
+
+def fits(columns: Sequence[Column], rows: Sequence[Sequence[str]], settings: Settings) -> bool:
+    """Whether a table of *rows* need not be cut."""
+    if settings.columns is None:
+        return True
+    widths = (
+        max(text.width(text.one_line(cell)) for cell in (column.title, *(row[at] for row in rows)))
+        for at, column in enumerate(columns)
+    )
+    return sum(widths) + len(GAP) * (len(columns) - 1) <= settings.columns
 
 
 def fit(widths: Sequence[int], columns: Sequence[Column], screen_columns: int) -> list[int]:
