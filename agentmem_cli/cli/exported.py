@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 SCHEMA: Final = "agentmem.export/1"
 """One file that was written."""
 
-FORMS: Final = ("original", "messages")
+FORMS: Final = ("original", "messages", "html")
 """What ``--as`` takes."""
 
 SHAPES: Final = ("openai", "anthropic")
 """What ``--shape`` takes: the keys of `operations.export.SHAPES`."""
 
 _STANDARD: Final = "-"
+_MESSAGES_FILE: Final = ("messages.json", "messages are")
 
 
 def export(
@@ -40,7 +41,8 @@ def export(
         typer.Option(
             "--as",
             metavar="FORM",
-            help="original: the imported source as it was; messages: a JSON array.",
+            help="original: the imported source as it was; messages: a JSON array; "
+            "html: a page to read.",
         ),
     ],
     shape: Annotated[
@@ -50,7 +52,7 @@ def export(
     agent: AgentOption = None,
     as_of: Annotated[
         str | None,
-        typer.Option("--as-of", metavar="PLACE", help="Messages as they were at this place."),
+        typer.Option("--as-of", metavar="PLACE", help="Messages or page as of this place."),
     ] = None,
     output: Annotated[
         str,
@@ -65,11 +67,12 @@ def export(
     force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Export a session: its original transcript, or its messages.
+    """Export a session: its original transcript, its messages, or a page to read.
 
     The original is what import read, byte for byte. Messages are a JSON array
     as a provider takes it: every call is followed by its result, one that
-    nothing answered by an error result that says so.
+    nothing answered by an error result that says so. The page is one file of
+    HTML with all that it needs in it; nothing of a session runs on it.
     """
     settings = Settings.of(context)
     _check(as_, shape, as_of, output, json=json)
@@ -80,8 +83,12 @@ def export(
         _export_originals(settings, session, agent, given, force=force, json=json)
     else:
         if slash:
-            msg = f"{output}: a folder, and messages are one file"
-            raise UsageError(msg, hint=f"Name a file in it: -o {output}messages.json")
+            name, what = ("page.html", "a page is") if as_ == "html" else _MESSAGES_FILE
+            msg = f"{output}: a folder, and {what} one file"
+            raise UsageError(msg, hint=f"Name a file in it: -o {output}{name}")
+        if as_ == "html":
+            _export_page(settings, session, (agent, as_of or "now"), target, force=force, json=json)
+            return
         wanted = (shape, agent, as_of or "now")
         _export_messages(settings, session, wanted, target, force=force, json=json)
 
@@ -147,6 +154,41 @@ def _export_messages(
             "orphans": left.orphans,
             "mended": left.mended,
             "left_out": {**left.parts},
+        }
+        _tell_written(settings, [told], json=json)
+
+
+def _export_page(
+    settings: Settings,
+    session: str,
+    wanted: tuple[str | None, str],
+    target: Path | None,
+    *,
+    force: bool,
+    json: bool,
+) -> None:
+    """Write an agent's conversation as a page; *wanted* is the agent and the place."""
+    from agentmem_cli.cli.look import open_place
+    from agentmem_cli.cli.page import page_bytes
+    from agentmem_cli.cli.shown import warn_of
+    from agentmem_cli.operations.travel import view_agent
+
+    opened = open_place(settings, session, *wanted)
+    if target is not None:
+        _check_file(settings, opened.store, target, force=force)
+    fold = view_agent(opened.store, opened.agent, opened.place)
+    number = len(fold.conversation)
+    pieces = page_bytes(settings, opened, fold, range(number))
+    size = _write(settings, pieces, target, force=force)
+    warn_of(opened.id, opened.agent, fold.damages)
+    if target is not None:
+        told: dict[str, JSON] = {
+            "session": opened.id,
+            "agent": opened.agent,
+            "as": "html",
+            "output": str(target),
+            "bytes": size,
+            "messages": number,
         }
         _tell_written(settings, [told], json=json)
 

@@ -158,7 +158,7 @@ def show(
     ] = False,
     format_: Annotated[
         str,
-        typer.Option("--format", metavar="FORMAT", help="text, markdown or json."),
+        typer.Option("--format", metavar="FORMAT", help="text, markdown, json or html."),
     ] = "text",
     json: JsonOption = False,
 ) -> None:

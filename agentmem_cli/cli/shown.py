@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from agentmem_cli.session.lines import Damage
     from agentmem_cli.storage.directory import DirStore
 
-FORMATS: Final = ("text", "markdown", "json")
+FORMATS: Final = ("text", "markdown", "json", "html")
 """What `show --format` takes."""
 
 _FOLD_LINES: Final = 4
@@ -72,6 +72,9 @@ def print_conversation(
     """Print an agent's conversation in one of `FORMATS`."""
     fold = view_agent(opened.store, opened.agent, opened.place)
     wanted = window(fold.conversation, from_id=from_id, to_id=to_id, last=last)
+    if format_ == "html":
+        _print_page(settings, opened, fold, wanted, full=full, asides=asides)
+        return
     items = transcript(opened.store, fold.conversation, wanted, asides=asides)
     with settings.output(paged=format_ != "json") as out:
         if format_ == "json":
@@ -82,6 +85,24 @@ def print_conversation(
         talk("No messages.")
     elif format_ == "text" and len(wanted) < len(fold.conversation):
         talk(f"{count(len(wanted))} of {count(len(fold.conversation), 'message')}")
+
+
+def _print_page(
+    settings: Settings,
+    opened: Opened,
+    fold: LogFold,
+    wanted: range,
+    *,
+    full: bool,
+    asides: bool,
+) -> None:
+    from agentmem_cli.cli.page import page_bytes
+
+    pieces = page_bytes(settings, opened, fold, wanted, unfolded=full, asides=asides)
+    with settings.output() as out:
+        for piece in pieces:
+            out.write_bytes(piece)
+    warn_of(opened.id, opened.agent, fold.damages)
 
 
 def print_view(settings: Settings, opened: Opened, *, last: int, full: bool, json: bool) -> None:
