@@ -21,7 +21,7 @@ from agentmem_cli.session.reader import agent_of
 from agentmem_cli.storage.survey import survey
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from agentmem_cli.operations.html_words import Look
     from agentmem_cli.session.codec import Object
@@ -31,6 +31,14 @@ if TYPE_CHECKING:
 
 CONTENTS_LEAST: Final = 3
 """Messages of the user from which on they are listed above the conversation."""
+
+SECTION_MESSAGES: Final = 40
+"""Messages of one section: a browser skips those that are out of sight as a whole."""
+
+_SECTION_CHARACTERS: Final = 200_000
+_REST: Final = "/* rest */"
+"""A script that does nothing. Without it Chromium parses megabytes in one go, up to half a
+second in which a page does not move; after a script it goes back to pieces of some ms."""
 
 _BAR: Final = """\
 <div id="find" role="search" hidden>
@@ -111,18 +119,37 @@ def page(store: DirStore, fold: LogFold, wanted: range, told: Told, look: Look) 
     yield from _facts(store, fold, wanted, outline, (told, look))
     yield from _contents(outline, look)
     yield f'</header>\n{_BAR}<main lang="">\n'
-    for item in transcript(store, fold.conversation, wanted, asides=told.asides):
-        yield from (message(store, look, item) if isinstance(item, Turn) else note(look, item))
+    items = transcript(store, fold.conversation, wanted, asides=told.asides)
+    yield from _sections(
+        message(store, look, item) if isinstance(item, Turn) else note(look, item) for item in items
+    )
     if not wanted:
         yield '<p class="attached">No messages.</p>\n'
     yield f"</main>\n<script>{look.script}</script>\n</body>\n</html>\n"
 
 
+def _sections(messages: Iterable[Iterable[str]]) -> Iterator[str]:
+    number = size = 0
+    for pieces in messages:
+        if number == 0:
+            yield "<section>\n"
+        elif number >= SECTION_MESSAGES or size >= _SECTION_CHARACTERS:
+            yield f"</section>\n<script>{_REST}</script>\n<section>\n"
+            number = size = 0
+        number += 1
+        for piece in pieces:
+            yield piece
+            size += len(piece)
+    if number:
+        yield "</section>\n"
+
+
 def policy(look: Look) -> str:
     """Return the content security policy of a page."""
+    scripts = f"'{_digest(look.script)}' '{_digest(_REST)}'"
     return (
         "default-src 'none'; img-src data:; "
-        f"style-src '{_digest(look.style)}'; script-src '{_digest(look.script)}'; "
+        f"style-src '{_digest(look.style)}'; script-src {scripts}; "
         "base-uri 'none'; form-action 'none'; "
         "require-trusted-types-for 'script'; trusted-types 'none'"
     )

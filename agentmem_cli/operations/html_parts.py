@@ -129,12 +129,10 @@ def _result(store: DirStore, look: Look, part: Result) -> Iterator[str]:
     texts = [inner.text for inner in part.parts if isinstance(inner, Text)]
     lines = sum(text.count("\n") + (not text.endswith("\n")) for text in texts if text)
     first = next((text for text in texts if text.strip()), "")
-    count = f' <span class="count">{lines:,} {"line" if lines == 1 else "lines"}</span>'
-    summary = (
-        f"<b>{look.line(part.name or part.call)}</b> {''.join(marks)}"
-        f"<code>{look.gist(first.lstrip()[:1_000].partition(chr(10))[0])}</code>"
-        f"{count if lines else ''}"
-    )
+    count = f'<span class="count">{lines:,} {"line" if lines == 1 else "lines"}</span> '
+    gist = look.gist(first.lstrip()[:1_000].partition("\n")[0])
+    name = look.line(part.name or part.call)
+    summary = f"<b>{name}</b> {''.join(marks)}{count if lines > 1 else ''}<code>{gist}</code>"
     yield from look.fold("outcome", summary, _inner(store, look, part))
     # Why outside of the fold: a picture is what somebody wanted to see.
     for inner in part.parts:
