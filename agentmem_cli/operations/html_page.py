@@ -35,6 +35,9 @@ CONTENTS_LEAST: Final = 3
 SECTION_MESSAGES: Final = 40
 """Messages of one section: a browser skips those that are out of sight as a whole."""
 
+_NAMED_MAX: Final = 8
+"""Agents that are named beside the one that is shown."""
+
 _SECTION_CHARACTERS: Final = 200_000
 _REST: Final = "/* rest */"
 """A script that does nothing. Without it Chromium parses megabytes in one go, up to half a
@@ -193,9 +196,12 @@ def _facts(
     told, look = how
     yield "<dl>\n"
     yield _fact("session", look.line(told.session))
+    yield _fact("agent", look.line(fold.log))
     others = [log for log in store.logs() if log not in (fold.log, SESSION)]
-    more = f", one of {len(others) + 1:,}" if others else ""
-    yield _fact("agent", f"{look.line(fold.log)}{more}")
+    if others:
+        named = ", ".join(map(look.line, others[:_NAMED_MAX]))
+        more = len(others) - _NAMED_MAX
+        yield _fact("not here", f"{named} and {more:,} more" if more > 0 else named)
     model = agent_of(fold).model()
     if model:
         yield _fact("model", look.gist(model))

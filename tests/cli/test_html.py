@@ -177,7 +177,8 @@ def test_the_head_says_title_agent_model_times_and_counts(root: Path) -> None:
         zip(page.said("dt"), (text for text in page.said("dd") if text.strip()), strict=False)
     )
     assert facts["session"] == "s"
-    assert facts["agent"] == "main, one of 2"
+    assert facts["agent"] == "main"
+    assert facts["not here"] == "other"
     assert facts["model"] == "vendor/model"
     assert "3 (1 user, 1 assistant, 1 result, 1 call)" in page.said("dd")
     assert page.said("time")[:2] == ["2026-01-01 00:00:03 UTC", "2026-01-01 00:00:05 UTC"]
@@ -385,6 +386,15 @@ def test_what_is_no_picture_is_told_of_and_never_loaded(
     assert page.text.count("image") >= 2
 
 
+def test_what_is_told_of_a_picture_cannot_leave_its_place(root: Path) -> None:
+    _session(root, _of("user", _inline("png\" onload='1' x=\"<b>", _png())))
+
+    (found,) = _page().of("img")
+
+    assert set(found) == {"decoding", "alt", "src"}
+    assert "onload" in str(found["alt"])
+
+
 def test_the_source_of_an_svg_is_text(root: Path) -> None:
     write(root, "s", "main", join([header()]))
     refers = _put(root, SVG, "svg")
@@ -432,6 +442,7 @@ def test_a_picture_elsewhere_is_an_address_and_not_loaded(root: Path) -> None:
     _session(
         root,
         _of("user", _image("png", type="url", value="https://example.com/a.png")),
+        _of("user", _image("png", type="url", value="https://a.example/\u202e\"onclick='1'>")),
         _of("user", _image("png", type="url", value=f"javascript:{RUN}")),
         _of("user", _image("png", type="fileId", value="file-1")),
     )
@@ -440,7 +451,10 @@ def test_a_picture_elsewhere_is_an_address_and_not_loaded(root: Path) -> None:
 
     assert page.of("img") == []
     links = [str(found["href"]) for found in page.of("a")]
-    assert [each for each in links if each[0] != "#"] == ["https://example.com/a.png"]
+    assert [each for each in links if each[0] != "#"] == [
+        "https://example.com/a.png",
+        "https://a.example/<U+202E>\"onclick='1'>",
+    ]
     assert f"javascript:{RUN}" in page.text
     assert "file-1" in page.text
 

@@ -54,7 +54,7 @@ def test_links_lead_to_the_web_and_to_mail_only() -> None:
         "[a](https://example.com/?a=1&b=2) <mailto:a@example.com> [b](HTTP://example.com 'title')\n"
         "[c](javascript:run()) [d](data:text/html,x) [e](src/main.py) [f](//example.com)"
         " [g](file:/x) [h](vbscript:x) ![i](https://example.com/i.png) "
-        "[![j](https://a.example)](https://b.example)"
+        "[![j](https://a.example)](https://b.example) [k](https://c.example/\"onclick='1')"
     )
 
     assert [found["href"] for found in page.of("a")] == [
@@ -63,6 +63,7 @@ def test_links_lead_to_the_web_and_to_mail_only() -> None:
         "HTTP://example.com",
         "https://example.com/i.png",
         "https://b.example",
+        "https://c.example/\"onclick='1'",
     ]
     assert "(javascript:run())" in page.text
     assert "(src/main.py)" in page.text
@@ -102,6 +103,21 @@ def test_nothing_that_was_written_is_hidden(text: str) -> None:
     page = _made(text)
 
     assert re.findall(r"\w+", page.text) == re.findall(r"\w+", text)
+
+
+def test_definitions_and_entities_are_text_and_keep_no_form_from_being_seen() -> None:
+    text = "# head &amp; &lt;b&gt;\n\n[ref]: https://example.com 'title'"
+
+    page = _made(text)
+
+    assert [tag for tag, _ in page.elements] == ["h3", "p"]
+    assert "head &amp; &lt;b&gt;" in page.text
+    assert "[ref]: https://example.com" in page.text
+
+
+def test_a_line_end_at_the_beginning_of_a_block_stays() -> None:
+    # The first one after the tag is not part of the block.
+    assert list(LOOK.plain("\na")) == ['<pre dir="auto">\n\na</pre>\n']
 
 
 def test_a_table_that_fills_itself_up_is_shown_as_it_stands() -> None:
