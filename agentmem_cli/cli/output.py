@@ -101,6 +101,15 @@ class Output:
         self._waiting_bytes = 0
         self._hand_over(data)
 
+    def check_open(self) -> None:
+        """See, without writing, that the reader of a pipe is still there.
+
+        Raises:
+            ClosedOutputError: It has gone.
+        """
+        if _is_closed(self._stream):
+            raise ClosedOutputError
+
     def close(self) -> None:
         """Hand over what waits; the stream itself stays open."""
         self.flush()
@@ -249,6 +258,21 @@ def _standard_output() -> BinaryIO:
     # What print or Typer wrote before comes first.
     sys.stdout.flush()
     return sys.stdout.buffer
+
+
+def _is_closed(stream: BinaryIO) -> bool:
+    """Whether *stream* is a pipe that nobody reads any more, as far as the system tells."""
+    import select
+
+    if not hasattr(select, "poll"):
+        return False
+    try:
+        descriptor = stream.fileno()
+    except (OSError, ValueError):
+        return False
+    looking = select.poll()
+    looking.register(descriptor, 0)
+    return any(flags & (select.POLLERR | select.POLLNVAL) for _, flags in looking.poll(0))
 
 
 def _put(stream: BinaryIO, data: bytes) -> None:
