@@ -18,6 +18,7 @@ from agentmem_cli.operations.transcript import (
     Text,
     Turn,
 )
+from agentmem_cli.session.keys import TITLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from agentmem_cli.cli.output import Output
     from agentmem_cli.cli.settings import Settings
     from agentmem_cli.session.codec import JSON
+    from agentmem_cli.session.fold import LogFold
 
 
 def print_markdown(
@@ -33,6 +35,21 @@ def print_markdown(
     """Print a message or a side record as Markdown; of several agents with the *agent*."""
     for line in markdown_lines(settings, item, agent):
         out.line(line)
+
+
+def markdown_head(settings: Settings, session: str, place: str, fold: LogFold) -> Iterator[str]:
+    """Yield the lines that a page about a conversation begins with: its title, and what it is."""
+    title = fold.saved.get(TITLE)
+    entries = fold.conversation.entries
+    yield f"# {_plain(cell(title if isinstance(title, str) else session, 200))}"
+    yield ""
+    told = [f"session {_code(session)}", f"agent {_code(fold.log)}", count(len(entries), "message")]
+    if place != "now":
+        told.append(f"as of {_code(place)}")
+    made = [each.made for each in (entries[0], entries[-1])] if entries else []
+    times = [screen_time(each, settings.zone).strip() for each in made if each is not None]
+    yield ", ".join([*told, " to ".join(dict.fromkeys(times))] if times else told)
+    yield ""
 
 
 def markdown_lines(
