@@ -72,7 +72,7 @@ def export(
     force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Export a session: its original transcript, its messages, or all of it.
+    """Export a session: its transcript, its messages, or all of it.
 
     The original is what import read, byte for byte. Messages are a JSON array
     as a provider takes it: every call is followed by its result, one that

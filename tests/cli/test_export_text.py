@@ -46,10 +46,8 @@ def test_the_messages_of_jsonl_go_into_another_session_as_they_are(
     root: Path, tmp_path: Path
 ) -> None:
     call: Object = {"type": "toolcall", "id": "c", "function": {"name": "ls", "arguments": {}}}
-    values: list[Object] = [
-        message("user", "a\u202eb \ud83d"),
-        {"role": "assistant", "content": [call]},
-    ]
+    reply: Object = {"role": "assistant", "content": [call]}
+    values: list[Object] = [message("user", "a\u202eb \ud83d"), reply]
     lines = [pushed(seq, value) for seq, value in enumerate([*values, _result("x")], 1)]
     write(root, "one", "main", join([header(), *lines]))
     ok("export", "one", "--as", "jsonl", "-o", tmp_path / "one.jsonl")
