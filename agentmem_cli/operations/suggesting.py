@@ -8,7 +8,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _COMPARED_MAX: Final = 5_000
-"""Names that are compared letter by letter, some 10 us each; of more, those with the most promise."""
+"""Names that are compared letter by letter; of more, those with the most promise."""
+
+_SLIP_LETTERS: Final = 1
+
+_INSIDE_LETTERS: Final = 3
+"""Letters that say something where they stand inside of a name."""
 
 _CUTOFF: Final = 0.7
 """How much of two names must be the same, from 0 to 1."""
@@ -27,16 +32,17 @@ def near(words: str, names: Sequence[str]) -> str | None:
     folded: dict[str, str] = {}
     for name in names:
         folded.setdefault(name.casefold(), name)
-    inside = [name for name in folded if lower in name]
+    inside = [name for name in folded if lower in name and len(lower) >= _INSIDE_LETTERS]
     if inside:
         return folded[min(inside, key=len)]
     likely = list(folded)
     if len(likely) > _COMPARED_MAX:
-        # Why: a slip is seldom in the first letters, nor does it change how many there are by much.
+        # Why: a slip is seldom in the first letter, and seldom changes the length by much.
         likely = [
-            name for name in likely if name[:2] == lower[:2] or abs(len(name) - len(lower)) < 2
-        ]
-        likely = likely[:_COMPARED_MAX]
+            name
+            for name in likely
+            if name[:1] == lower[0] or abs(len(name) - len(lower)) <= _SLIP_LETTERS
+        ][:_COMPARED_MAX]
     whole = get_close_matches(lower, likely, n=1, cutoff=_CUTOFF)
     if whole:
         return folded[whole[0]]
