@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from benchmarks.compact_rows import COMPACT_ROWS
 from benchmarks.core_rows import CORE_ROWS
 from benchmarks.found_rows import FOUND_ROWS
+from benchmarks.html_rows import HTML_ROWS
 from benchmarks.import_rows import IMPORT_ROWS
 from benchmarks.redact_rows import REDACT_ROWS
 from benchmarks.running import Bench, Pair, Row, python, yardstick
@@ -193,4 +194,5 @@ ROWS: Final = (
     *COMPACT_ROWS,
     *FOUND_ROWS,
     *TAB_ROWS,
+    *HTML_ROWS,
 )

@@ -14,7 +14,16 @@ pytestmark = pytest.mark.e2e
 PROJECT = Path(__file__).resolve().parent.parent
 PROGRAM = "import sys; from agentmem_cli._entry import main; sys.exit(main())"
 SLOW = frozenset(
-    {"pydantic", "rich", "filelock", "asyncio", "platformdirs", "kingfisher_sdk", "ahocorasick_rs"}
+    {
+        "pydantic",
+        "rich",
+        "filelock",
+        "asyncio",
+        "platformdirs",
+        "kingfisher_sdk",
+        "ahocorasick_rs",
+        "markdown_it",
+    }
 )
 HEADER = (
     b'{"seq":0,"n":0,"t":1772407800000,"type":"header","format":"rig-session/4",'

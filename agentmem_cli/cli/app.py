@@ -197,7 +197,7 @@ def main(
     if root == "":
         message = "--root is empty"
         raise UsageError(message)
-    context.obj = Settings(
+    context.obj = settings = Settings(
         root=Path(root) if root else None,
         lock_wait_s=lock_wait,
         no_colour=no_color,
@@ -205,6 +205,10 @@ def main(
         utc=utc,
         debug=debug,
     )
+    if settings.talks:
+        from agentmem_cli.cli import waiting
+
+        waiting.begin(settings.environ)
 
 
 def _target(place: str) -> object:

@@ -110,6 +110,10 @@ def _until_kept(
 def _run(command: list[str], path: Path) -> None:
     import subprocess
 
+    from agentmem_cli.cli import waiting
+
+    waiting.clear()
+
     try:
         done = subprocess.run([*command, str(path)], check=False)  # noqa: S603 - the person's own editor
     except OSError as error:

@@ -11,9 +11,10 @@ only home.
 from __future__ import annotations
 
 from contextlib import contextmanager
+from time import monotonic
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agentmem_cli.cli import text
+from agentmem_cli.cli import text, waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -178,25 +179,75 @@ def progress(
     if not settings.talks:
         yield None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+    bar = _Bar(label, total_bytes, settings)
+    with waiting.held():
+        try:
+            yield bar.advance
+        finally:
+            bar.stop()
 
-    console = Console(stderr=True, no_color=settings.no_colour or None)
-    bar = Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        DownloadColumn(),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-    )
-    with bar:
-        task = bar.add_task(text.one_line(label), total=total_bytes)
 
-        def advance(done_bytes: int) -> None:
-            bar.advance(task, done_bytes)
+BAR_AFTER_S = 0.5
+"""Seconds that work takes before a bar is drawn: a flash of one tells nobody anything."""
 
-        yield advance
+
+class _Bar:
+    """A bar that is drawn when the work turns out to be long."""
+
+    def __init__(self, label: str, total_bytes: int | None, settings: Settings) -> None:
+        self._label = label
+        self._total = total_bytes
+        self._settings = settings
+        self._begun = monotonic()
+        self._done = 0
+        self._drawn: _Drawn | None = None
+
+    def advance(self, done_bytes: int) -> None:
+        self._done += done_bytes
+        if self._drawn is not None:
+            self._drawn.advance(done_bytes)
+        elif monotonic() - self._begun >= BAR_AFTER_S:
+            self._drawn = _Drawn(self._label, self._total, self._settings)
+            self._drawn.advance(self._done)
+
+    def stop(self) -> None:
+        if self._drawn is not None:
+            self._drawn.stop()
+
+
+class _Drawn:
+    """A bar of rich's."""
+
+    def __init__(self, label: str, total_bytes: int | None, settings: Settings) -> None:
+        """Draw it, at nothing."""
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+
+        console = Console(stderr=True, no_color=settings.no_colour or None)
+        self._bar = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            DownloadColumn(),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+        )
+        self._bar.start()
+        self._task = self._bar.add_task(text.one_line(label), total=total_bytes)
+
+    def advance(self, done_bytes: int) -> None:
+        """Draw it further by so many bytes."""
+        self._bar.advance(self._task, done_bytes)
+
+    def stop(self) -> None:
+        """Take it away."""
+        self._bar.stop()
 
 
 def _row(

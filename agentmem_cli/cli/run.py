@@ -7,6 +7,7 @@ import sys
 
 import typer
 
+from agentmem_cli.cli import waiting
 from agentmem_cli.cli.app import app
 
 PROGRAM = "agentmem"
@@ -38,6 +39,8 @@ def run(arguments: list[str]) -> int:
             status: object = group.invoke(context)
     except typer.Exit as end:
         status = end.exit_code
+    finally:
+        waiting.end()
     if sys.stdout is not None:
         sys.stdout.flush()
     return status if isinstance(status, int) else 0

@@ -157,6 +157,7 @@ def test_progress_is_drawn_on_a_terminal(
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr(render, "BAR_AFTER_S", 0)
     settings = Settings(environ={})
     settings.talks = True
 
@@ -168,3 +169,14 @@ def test_progress_is_drawn_on_a_terminal(
     drawn = capsys.readouterr().err
     assert "read␛ing [red]" in drawn
     assert "100/100 bytes" in drawn
+
+
+def test_short_work_draws_no_bar(capsys: pytest.CaptureFixture[str]) -> None:
+    settings = Settings(environ={})
+    settings.talks = True
+
+    with render.progress("reading", 100, settings) as advance:
+        assert advance is not None
+        advance(100)
+
+    assert capsys.readouterr().err == ""
