@@ -97,11 +97,10 @@ def _markdown(
     from agentmem_cli.cli.markdown import markdown_head, markdown_lines
     from agentmem_cli.cli.output import encode
 
-    for line in markdown_head(settings, opened.id, opened.place.words, fold):
-        yield encode(line) + b"\n"
+    head = markdown_head(settings, opened.id, opened.place.words, fold)
+    yield encode("\n".join([*head, ""]))
     for item in items:
-        for line in markdown_lines(settings, item):
-            yield encode(line) + b"\n"
+        yield encode("\n".join([*markdown_lines(settings, item), ""]))
 
 
 def _gathered(lines: Iterable[bytes]) -> Iterator[bytes]:
