@@ -50,21 +50,14 @@ def _export_text(
 ) -> None:
     from agentmem_cli.cli.look import open_place
     from agentmem_cli.cli.shown import warn_of
-    from agentmem_cli.operations.transcript import transcript, window
     from agentmem_cli.operations.travel import view_agent
 
     opened = open_place(settings, session, *wanted)
     if target is not None:
         check_file_target(settings, opened.store, target, force=force)
     fold = view_agent(opened.store, opened.agent, opened.place)
-    conversation = fold.conversation
-    items = transcript(opened.store, conversation, window(conversation))
-    lines = (
-        _json_lines(opened, fold, items)
-        if form == "jsonl"
-        else _markdown(settings, opened, fold, items)
-    )
-    size = write_pieces(settings, _gathered(lines), target, force=force)
+    pieces = _pieces(settings, opened, fold, form)
+    size = write_pieces(settings, pieces, target, force=force)
     warn_of(opened.id, opened.agent, fold.damages)
     if target is not None:
         told: dict[str, JSON] = {
@@ -73,9 +66,19 @@ def _export_text(
             "as": form,
             "output": str(target),
             "bytes": size,
-            "messages": len(conversation),
+            "messages": len(fold.conversation),
         }
         tell_written(settings, [told], json=json)
+
+
+def _pieces(settings: Settings, opened: Opened, fold: LogFold, form: str) -> Iterator[bytes]:
+    """Return the bytes of a conversation in one of the forms."""
+    from agentmem_cli.operations.transcript import transcript
+
+    items = transcript(opened.store, fold.conversation, range(len(fold.conversation)))
+    if form == "jsonl":
+        return _gathered(_json_lines(opened, fold, items))
+    return _gathered(_markdown(settings, opened, fold, items))
 
 
 def _json_lines(opened: Opened, fold: LogFold, items: Iterable[Turn | Note]) -> Iterator[bytes]:
