@@ -155,8 +155,8 @@ def _plain(text: str) -> str:
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _HEADING = re.compile(r"( {0,3})(#{1,6})(?=[ \t]|$)")
 _UNDERLINE = re.compile(r"( {0,3})(=+|-+)[ \t]*")
-_TAG = re.compile(r"(\\*)<(?=[A-Za-z/!?])")
-_TICKS = re.compile(r"(\\*)(`+)")
+_TAG = re.compile(r"(?<!\\)(\\*)<(?=[A-Za-z/!?])")
+_TICKS = re.compile(r"(?<!\\)(\\*)(`+)")
 
 _MARKS: Final = frozenset("`~#=-")
 """What a line begins with that may be more than text."""
