@@ -55,8 +55,8 @@ LABEL_BYTES_MAX: Final = 64
 TAR_MEMBERS_MAX: Final = 500_000
 """Files and folders of a tar that is imported: more than any session has."""
 
-TAR_UNPACKED_FREE: Final = 256 << 20
-"""Bytes that a packed tar may become whatever it was packed to."""
+TAR_UNPACKED_FREE: Final = 1 << 30
+"""Bytes that a packed tar may become whatever it was packed to; a text that repeats packs well."""
 
 TAR_RATIO_MAX: Final = 200
 """How many times its packed bytes a tar may become beyond that; transcripts come to 5 to 40."""

@@ -81,11 +81,11 @@ def _print_history(opened: Open, shown: list[tuple[Edit, Version, bool]]) -> Non
 
     columns = (
         Column("N", "right"),
-        Column("TIME"),
+        Column("TIME", spare=1),
         Column("BY", least=6),
         Column("BLOCK"),
         Column("WHAT"),
-        Column("BYTES", "right"),
+        Column("BYTES", "right", spare=2),
         Column("WHY", least=8),
     )
     rows = []
@@ -206,7 +206,7 @@ def blame(
     found = past.blame(past.versions_of(made, kind))
     columns = (
         Column("N", "right"),
-        Column("TIME"),
+        Column("TIME", spare=1),
         Column("BY", least=6),
         Column("LINE", "right"),
         Column("TEXT", least=20),

@@ -50,27 +50,14 @@ def _export_text(
 ) -> None:
     from agentmem_cli.cli.look import open_place
     from agentmem_cli.cli.shown import warn_of
-    from agentmem_cli.operations.transcript import transcript, window
     from agentmem_cli.operations.travel import view_agent
 
     opened = open_place(settings, session, *wanted)
     if target is not None:
         check_file_target(settings, opened.store, target, force=force)
     fold = view_agent(opened.store, opened.agent, opened.place)
-    conversation = fold.conversation
-    wanted_ones = window(conversation)
-    if form == "html":
-        from agentmem_cli.cli.page import page_bytes
-
-        lines = page_bytes(settings, opened, fold, wanted_ones)
-    else:
-        items = transcript(opened.store, conversation, wanted_ones)
-        lines = (
-            _json_lines(opened, fold, items)
-            if form == "jsonl"
-            else _markdown(settings, opened, fold, items)
-        )
-    size = write_pieces(settings, _gathered(lines), target, force=force)
+    pieces = _pieces(settings, opened, fold, form)
+    size = write_pieces(settings, pieces, target, force=force)
     warn_of(opened.id, opened.agent, fold.damages)
     if target is not None:
         told: dict[str, JSON] = {
@@ -79,9 +66,24 @@ def _export_text(
             "as": form,
             "output": str(target),
             "bytes": size,
-            "messages": len(conversation),
+            "messages": len(fold.conversation),
         }
         tell_written(settings, [told], json=json)
+
+
+def _pieces(settings: Settings, opened: Opened, fold: LogFold, form: str) -> Iterator[bytes]:
+    """Return the bytes of a conversation in one of the forms."""
+    from agentmem_cli.operations.transcript import transcript
+
+    wanted = range(len(fold.conversation))
+    if form == "html":
+        from agentmem_cli.cli.page import page_bytes
+
+        return _gathered(page_bytes(settings, opened, fold, wanted))
+    items = transcript(opened.store, fold.conversation, wanted)
+    if form == "jsonl":
+        return _gathered(_json_lines(opened, fold, items))
+    return _gathered(_markdown(settings, opened, fold, items))
 
 
 def _json_lines(opened: Opened, fold: LogFold, items: Iterable[Turn | Note]) -> Iterator[bytes]:
@@ -103,11 +105,10 @@ def _markdown(
     from agentmem_cli.cli.markdown import markdown_head, markdown_lines
     from agentmem_cli.cli.output import encode
 
-    for line in markdown_head(settings, opened.id, opened.place.words, fold):
-        yield encode(line) + b"\n"
+    head = markdown_head(settings, opened.id, opened.place.words, fold)
+    yield encode("\n".join([*head, ""]))
     for item in items:
-        for line in markdown_lines(settings, item):
-            yield encode(line) + b"\n"
+        yield encode("\n".join([*markdown_lines(settings, item), ""]))
 
 
 def _gathered(lines: Iterable[bytes]) -> Iterator[bytes]:

@@ -41,7 +41,7 @@ LAST: Final = 10
 """Messages that are shown first unless told otherwise, as `tail` does with lines."""
 
 INTERVAL_S: Final = 0.5
-"""Seconds between two looks, which cost some 0.1 ms each."""
+"""Seconds between two looks, which cost some 10 us for each log."""
 
 
 class Wanted(NamedTuple):

@@ -155,8 +155,11 @@ def _plain(text: str) -> str:
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _HEADING = re.compile(r"( {0,3})(#{1,6})(?=[ \t]|$)")
 _UNDERLINE = re.compile(r"( {0,3})(=+|-+)[ \t]*")
-_TAG = re.compile(r"(\\*)<(?=[A-Za-z/!?])")
-_TICKS = re.compile(r"(\\*)(`+)")
+_TAG = re.compile(r"(?<!\\)(\\*)<(?=[A-Za-z/!?])")
+_TICKS = re.compile(r"(?<!\\)(\\*)(`+)")
+
+_MARKS: Final = frozenset("`~#=-")
+"""What a line begins with that may be more than text."""
 
 _BELOW: Final = 2
 """Levels that headings in a text go down, so that none looks like the beginning of a message."""
@@ -172,7 +175,14 @@ def _prose(lines: list[str]) -> Iterator[str]:
     above = ""
     loose = False
     for line in lines:
-        found = _FENCE.match(line)
+        first = line.lstrip(" ")[:1]
+        # Why first: most lines are plain, and every expression would be asked in vain.
+        if fence is None and first not in _MARKS and "`" not in line and "<" not in line:
+            loose = loose and first != ""
+            above = line
+            yield line
+            continue
+        found = _FENCE.match(line) if first in _MARKS else None
         marks, rest = (found[1], found[2]) if found is not None else ("", "")
         if fence is not None:
             if marks.startswith(fence) and not rest.strip():
@@ -193,6 +203,8 @@ def _prose(lines: list[str]) -> Iterator[str]:
 
 def _spans(line: str) -> list[tuple[int, int]] | None:
     """Return where the code spans of a line are; None: one of them may go on in the next line."""
+    if "`" not in line:
+        return []
     runs = [(found.start(2), len(found[2]), bool(found[1])) for found in _TICKS.finditer(line)]
     closing: dict[int, int] = {}
     ends: list[int | None] = []
@@ -214,14 +226,15 @@ def _spans(line: str) -> list[tuple[int, int]] | None:
 
 def _line(line: str, above: str, spans: list[tuple[int, int]]) -> str:
     """Return a line of prose, where *above* stands right above it, and *spans* are code."""
-    if above.strip() and (under := _UNDERLINE.fullmatch(line)):
+    marked = line.lstrip(" ")[:1] in _MARKS
+    if marked and above.strip() and (under := _UNDERLINE.fullmatch(line)):
         return f"{under[1]}\\{line[under.end(1) :]}"
     made, at = [], 0
     for start, end in spans:
         made += [_TAG.sub(_as_text, line[at:start]), line[start:end]]
         at = end
     line = "".join([*made, _TAG.sub(_as_text, line[at:])])
-    heading = _HEADING.match(line)
+    heading = _HEADING.match(line) if marked else None
     if heading is None:
         return line
     return f"{heading[1]}{'#' * min(6, len(heading[2]) + _BELOW)}{line[heading.end() :]}"

@@ -283,8 +283,9 @@ def _is_closed(stream: BinaryIO) -> bool:
 
 
 def _put(stream: BinaryIO, data: bytes) -> None:
-    if data:
-        waiting.clear()
+    if not data:
+        return
+    waiting.clear()
     try:
         stream.write(data)
         stream.flush()

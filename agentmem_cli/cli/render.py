@@ -47,12 +47,16 @@ class Column(NamedTuple):
         least: Columns it keeps when the table is too wide for the screen; None:
             it is never cut.
         style: A name of `styled`; "" for none.
+        spare: Where the table is too wide for the screen with every column as
+            narrow as it may be, columns are left out, the one with the greatest
+            number first; 0: it stays.
     """
 
     title: str
     align: text.Align = "left"
     least: int | None = None
     style: str = ""
+    spare: int = 0
 
 
 def table(
@@ -77,7 +81,11 @@ def table(
     shown = [headings, *cells] if any(headings) else cells
     widths = [max((text.width(row[at]) for row in shown), default=0) for at in range(len(columns))]
     if settings.columns is not None:
-        widths = fit(widths, columns, settings.columns)
+        kept = _kept(widths, columns, settings.columns)
+        columns = [columns[at] for at in kept]
+        shown = [[row[at] for at in kept] for row in shown]
+        widths = fit([widths[at] for at in kept], columns, settings.columns)
+        widths = _squeezed(widths, settings.columns)
     for number, row in enumerate(shown):
         heading = number == 0 and any(headings)
         styles = ["bold" if heading else column.style for column in columns]
@@ -119,6 +127,33 @@ def fit(widths: Sequence[int], columns: Sequence[Column], screen_columns: int) -
         fitting[at] -= 1
         excess -= 1
     return fitting
+
+
+def _kept(widths: Sequence[int], columns: Sequence[Column], screen_columns: int) -> list[int]:
+    """Return which columns there is room for; a table of one row's width is what it is."""
+    kept = list(range(len(columns)))
+
+    def least(at: int) -> int:
+        bound = columns[at].least
+        return widths[at] if bound is None else min(widths[at], bound)
+
+    while sum(map(least, kept)) + len(GAP) * (len(kept) - 1) > screen_columns:
+        at = max(kept, key=lambda at: columns[at].spare)
+        if not columns[at].spare:
+            break
+        kept.remove(at)
+    return kept
+
+
+def _squeezed(widths: Sequence[int], screen_columns: int) -> list[int]:
+    """Narrow *widths* from the right until a row fits, whatever becomes of its cells."""
+    made = list(widths)
+    excess = sum(made) + len(GAP) * (len(made) - 1) - screen_columns
+    for at in range(len(made) - 1, -1, -1):
+        taken = min(max(excess, 0), max(made[at] - 1, 0))
+        made[at] -= taken
+        excess -= taken
+    return made
 
 
 def styled(words: str, style: str, settings: Settings) -> str:

@@ -183,9 +183,9 @@ def print_rows(
     marked = any(row.fingerprint for row in rows)
     noted = any(why_kept(row) for row in rows)
     columns = [Column("WHERE", least=24, style="cyan"), Column("KIND", least=10)]
-    columns.append(Column("SURE"))
+    columns.append(Column("SURE", spare=1))
     if marked:
-        columns.append(Column("MARK"))
+        columns.append(Column("MARK", spare=2))
     columns.append(Column("IN", least=8))
     if noted:
         columns.append(Column("NOT MASKED", least=8, style="yellow"))

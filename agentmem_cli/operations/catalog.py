@@ -138,7 +138,7 @@ def _by_beginning(root: Path, words: str) -> Found:
     if len(fitting) == 1:
         return Found(fitting[0], os.path.join(root, fitting[0]))
     if fitting:
-        msg = f"{len(fitting)} sessions begin with {words!r}"
+        msg = f"{len(fitting):,} sessions begin with {words!r}"
         raise AmbiguousError(msg, fitting, hint="Give more of the name.")
     safe = _safe_name(words)
     path = os.path.join(root, safe)

@@ -41,6 +41,8 @@ class OpenLog:
         if offset >= end:
             return b""
         data = pread(self.descriptor, end - offset, offset)
+        if WATCH.tell is not None:
+            WATCH.tell(len(data), 0)
         if len(data) == end - offset:
             return data
         return data + b"".join(chunks(self.descriptor, offset + len(data), end))

@@ -7,11 +7,15 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from agentmem_cli.operations.tailing import Following
+from agentmem_cli.operations.transcript import Text, Turn
+from agentmem_cli.storage.directory import DirStore
 from tests.cli.running import (
     Done,
     header,
@@ -23,6 +27,7 @@ from tests.cli.running import (
     run,
     said,
     texts,
+    tree,
     turns,
     write,
 )
@@ -316,6 +321,42 @@ def test_what_does_not_go_together_is_refused(root: Path, words: tuple[str, ...]
 
     assert done.status == 2
     assert any(word in done.err for word in words if word.startswith("--"))
+
+
+def test_what_a_thread_writes_in_pieces_comes_once_and_in_order(root: Path) -> None:
+    path = write(root, "one", "main", join(turns(1)))
+    data = b"".join(said(seq, f"text {seq}") + b"\n" for seq in range(2, 202))
+
+    def grow() -> None:
+        with path.open("ab", buffering=0) as log:
+            for begin in range(0, len(data), 61):
+                log.write(data[begin : begin + 61])
+
+    following = Following(DirStore.open(root / "one"), None, asides=False)
+    writer = threading.Thread(target=grow)
+    writer.start()
+    came: list[str] = []
+    while writer.is_alive() or len(came) < 200:
+        for event in following.poll():
+            assert isinstance(event.item, Turn), event
+            (part,) = event.item.parts
+            assert isinstance(part, Text)
+            came.append(part.text)
+    writer.join()
+
+    assert came == [f"text {seq}" for seq in range(2, 202)]
+    assert list(following.poll()) == []
+
+
+def test_following_takes_no_lock_and_changes_nothing(
+    root: Path, follow: Callable[..., Done]
+) -> None:
+    write(root, "one", "main", join(turns(3)) + b"torn")
+    before = tree(root)
+
+    follow(lambda: None, lambda: None)
+
+    assert tree(root) == before
 
 
 def _process(stdout: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
