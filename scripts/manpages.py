@@ -30,7 +30,11 @@ ENVIRONMENT: Final = (
     ("AGENTMEM_CONFIG", "The folder of the key of masks."),
     ("AGENTMEM_CACHE", "The folder of compiled rules; what is in it can be made anew."),
     ("NO_COLOR", "If set and not empty, nothing is printed in colour."),
-    ("PAGER", "What shows a text that is taller than the terminal; empty or cat: nothing does."),
+    (
+        "AGENTMEM_PAGER, PAGER",
+        "What shows a text that is taller than the terminal, the first that is set; empty or cat: "
+        "nothing does.",
+    ),
     ("TERM", "No colour where it is dumb or not set."),
     ("TZ", "The zone of times without one, and of times on a screen."),
     ("VISUAL, EDITOR", "The editor that edits core memory; vi without them."),

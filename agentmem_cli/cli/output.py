@@ -248,7 +248,9 @@ def pager_command(environ: Mapping[str, str]) -> list[str]:
     import shlex
     import shutil
 
-    named = environ.get("AGENTMEM_PAGER", environ.get("PAGER", "less"))
+    named = environ.get("AGENTMEM_PAGER")
+    if named is None:
+        named = environ.get("PAGER", "less")
 
     try:
         words = shlex.split(named)

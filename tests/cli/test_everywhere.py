@@ -95,6 +95,7 @@ WORDS: dict[str, str] = {
     "remap": "/old=/new S --yes --force",
     "verify": "S",
     "schema": "",
+    "completion": "bash",
 }
 """Words that make each command do something, by its name."""
 
@@ -112,7 +113,7 @@ TABLES = {
 }
 """Commands that print a table, and how the first of its rows begins."""
 
-BYTES = ("core get", "core render", "export")
+BYTES = ("core get", "core render", "export", "completion")
 """Commands that give bytes out as they are, where no person looks on."""
 
 
