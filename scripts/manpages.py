@@ -32,8 +32,7 @@ ENVIRONMENT: Final = (
     ("NO_COLOR", "If set and not empty, nothing is printed in colour."),
     (
         "AGENTMEM_PAGER, PAGER",
-        "What shows a text that is taller than the terminal, the first that is set; empty or cat: "
-        "nothing does.",
+        "What shows a text taller than the terminal; the first that is set; empty or cat: none.",
     ),
     ("TERM", "No colour where it is dumb or not set."),
     ("TZ", "The zone of times without one, and of times on a screen."),
