@@ -62,6 +62,7 @@ SECTIONS: Final[dict[str, dict[str, str]]] = {
     },
     "Care": {
         "verify": "agentmem_cli.cli.care:verify",
+        "repair": "agentmem_cli.cli.mended:repair",
         "schema": "agentmem_cli.cli.schema:schema",
     },
 }

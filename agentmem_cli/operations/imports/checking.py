@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import DamageError
-from agentmem_cli.operations.imports.beside import check_beside
-from agentmem_cli.operations.imports.maps import FOLDER, MAP_END, OldMap
+from agentmem_cli.operations.imports.beside import NOTES, check_beside, noted
+from agentmem_cli.operations.imports.foreign import new_digest
+from agentmem_cli.operations.imports.maps import FOLDER, MAP_END, NO_DIGEST, OldMap
 from agentmem_cli.operations.imports.standing import LogIndex, is_kept
 from agentmem_cli.session.lines import scan
 from agentmem_cli.session.reader import open_log
+from agentmem_cli.session.refiling import copied
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,6 +47,7 @@ def check_maps(
     store: DirStore,
     folds: Mapping[str, LogFold],
     indexes: Mapping[str, LogIndex] | None = None,
+    looked: set[str] | None = None,
 ) -> list[BadMap]:
     """Check every map of an import against itself and against the logs.
 
@@ -57,6 +61,7 @@ def check_maps(
         indexes: What stands in them, where the caller has noted it (by
             ``LogIndex().look``, called with every line); else the logs that
             maps name are read once more.
+        looked: Gets the names of the files whose bytes were checked.
 
     Returns:
         What is wrong, by file; empty for a session that was not imported.
@@ -65,10 +70,12 @@ def check_maps(
         OSError: A file cannot be read.
     """
     found: list[BadMap] = []
+    checked: set[str] = set() if looked is None else looked
     known_indexes = dict(indexes or {})
     for file in store.files():
         if not (file.startswith(FOLDER) and file.endswith(MAP_END)):
             continue
+        checked.add(file)
         try:
             old = OldMap(file.removesuffix(MAP_END), store.read_file(file))
             lost = _lost(store, old, folds, known_indexes)
@@ -81,8 +88,30 @@ def check_maps(
         found += _awaited(old)
         if not is_kept(store, old):
             found.append(BadMap(old.name, f"not the {old.header.kept} bytes that its map says"))
+        elif _is_told(old):
+            checked.add(old.name)
+            if not _is_source(store, old):
+                found.append(BadMap(old.name, "not the bytes that its map says"))
     found += (BadMap(file, why) for file, why in check_beside(store))
+    with suppress(DamageError):
+        there = noted(store)
+        checked.update(each.stored for each in there)
+        checked.update([NOTES] if there else [])
     return found
+
+
+def _is_told(old: OldMap) -> bool:
+    """Whether a map says of the kept source what its bytes are."""
+    header = old.header
+    return 0 < header.kept == header.size and header.digest != NO_DIGEST
+
+
+def _is_source(store: DirStore, old: OldMap) -> bool:
+    digest = new_digest(bytes.fromhex(old.header.key))
+    with store.open_file(old.name) as opened:
+        for data in copied(opened, 0, opened.size):
+            digest.update(data)
+    return digest.hexdigest() == old.header.digest
 
 
 def _awaited(old: OldMap) -> list[BadMap]:

@@ -1,0 +1,207 @@
+"""Where the records of a damaged log belong: which stamps hold, and which places are lost.
+
+Most stamps hold, so those are looked for first: the longest run of records whose
+``seq`` grows and between which ``n`` leaves a place for everything that is missing.
+What is not among them is put into a hole that it fits, or it is a second record of
+a stamp that stands: then both stay, since neither is the better one.
+
+Source: DESIGN.md, "Repairing".
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+KEPT: Final = "kept"
+"""The record stands at the stamp that is told."""
+STAYS: Final = "stays"
+"""Its stamp is another record's too, or fits nowhere; it stays as it is, and is named."""
+ASIDE: Final = "aside"
+"""It goes out of the log: a copy of one that stands, or something that was never a record."""
+
+
+class Place(NamedTuple):
+    """Where a record is to stand."""
+
+    how: str
+    """`KEPT`, `STAYS` or `ASIDE`."""
+    seq: int
+    n: int
+    lost: tuple[tuple[int, int], ...] = ()
+    """``seq`` and ``n`` of the places before it that nothing stands in."""
+
+
+class Found:
+    """The records of a log in its order, as far as placing needs them."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self.seqs: list[int] = []
+        self.ns: list[int] = []
+        self.whole: list[bool] = []
+        """Whether it has a line of its own; else it was found in a damaged one."""
+        self.header: int | None = None
+        """Which of them is the header; None: it is lost."""
+
+    def add(self, seq: int, n: int, *, whole: bool, header: bool) -> None:
+        """Note the next record."""
+        if header and self.header is None and seq == 0:
+            self.header = len(self.seqs)
+        self.seqs.append(seq)
+        self.ns.append(n)
+        self.whole.append(whole)
+
+
+def places(found: Found, is_copy: Callable[[int, int], bool]) -> dict[int, Place]:
+    """Return the records that are to stand otherwise than they do, by their index.
+
+    Args:
+        found: All of them.
+        is_copy: Whether two of them, by index, have the same bytes.
+    """
+    if _is_sound(found):
+        return {}
+    return _Placing(found, is_copy).run()
+
+
+def _is_sound(found: Found) -> bool:
+    last = -1
+    for index, (seq, n) in enumerate(zip(found.seqs, found.ns, strict=True)):
+        if seq != index or n <= last:
+            return False
+        last = n
+    return found.header == 0
+
+
+class _Placing:
+    """One log on its way."""
+
+    def __init__(self, found: Found, is_copy: Callable[[int, int], bool]) -> None:
+        self._found = found
+        self._seqs = found.seqs
+        self._ns = found.ns
+        self._is_copy = is_copy
+        self._last = (-1, -1)
+        self._placed: dict[int, Place] = {}
+
+    def run(self) -> dict[int, Place]:
+        copies = self._copies()
+        kept = [index for index in range(len(self._seqs)) if index not in copies]
+        self._seq_counts = Counter(self._seqs[index] for index in kept)
+        self._n_counts = Counter(self._ns[index] for index in kept)
+        holding = self._holding(kept)
+        ahead = iter(holding)
+        following = next(ahead, None)
+        for index in kept:
+            if index == following:
+                following = next(ahead, None)
+                self._put(index, KEPT, self._seqs[index], self._ns[index])
+                continue
+            self._fit(index, following)
+        for index in copies:
+            self._placed[index] = Place(ASIDE, self._seqs[index], self._ns[index])
+        return self._placed
+
+    def _copies(self) -> set[int]:
+        """Return the records that stand once before, byte for byte."""
+        copies: set[int] = set()
+        before: dict[tuple[int, int], list[int]] = {}
+        for index, stamp in enumerate(zip(self._seqs, self._ns, strict=True)):
+            same = before.setdefault(stamp, [])
+            if any(self._is_copy(other, index) for other in same):
+                copies.add(index)
+            else:
+                same.append(index)
+        return copies
+
+    def _holding(self, kept: Sequence[int]) -> list[int]:
+        """Return the records whose stamps hold."""
+        seqs, ns, header = self._seqs, self._ns, self._found.header
+        items = [
+            index
+            for index in kept
+            if ns[index] >= seqs[index] > 0 and (header is None or index > header)
+        ]
+        if header is not None:
+            items.insert(0, header)
+        growing = _longest(items, [seqs[index] for index in items], strictly=True)
+        return _longest(growing, [ns[index] - seqs[index] for index in growing], strictly=False)
+
+    def _put(self, index: int, how: str, seq: int, n: int) -> None:
+        """Have a record stand at a stamp, behind places for what is lost before it."""
+        last_seq, last_n = self._last
+        lost: tuple[tuple[int, int], ...] = ()
+        if how == KEPT:
+            # Why aligned with what follows: a header says when its log was started.
+            lost = tuple((each, n - (seq - each)) for each in range(last_seq + 1, seq))
+            assert all(last_n < each for _, each in lost)
+            self._last = (seq, n)
+        if lost or how != KEPT or (seq, n) != (self._seqs[index], self._ns[index]):
+            self._placed[index] = Place(how, seq, n, lost)
+
+    def _fit(self, index: int, following: int | None) -> None:
+        seq, n = self._seqs[index], self._ns[index]
+        stamp = self._stamp(index, following)
+        if stamp is not None:
+            self._put(index, KEPT, *stamp)
+        else:
+            self._put(index, STAYS if self._found.whole[index] else ASIDE, seq, n)
+
+    def _stamp(self, index: int, following: int | None) -> tuple[int, int] | None:  # noqa: PLR0911 - one a case
+        """Return the stamp that a record gets whose own does not hold; None: there is none."""
+        seq, n = self._seqs[index], self._ns[index]
+        last_seq, last_n = self._last
+        upper = None if following is None else (self._seqs[following], self._ns[following])
+        if self._has_room((seq, n), upper):
+            return seq, n
+        if not self._found.whole[index] or (self._found.header is None and seq <= 0):
+            return None
+        if seq > last_seq and (upper is None or seq < upper[0]):
+            # Its seq is nobody else's place, so it is the n that is wrong.
+            if upper is None and self._n_counts[n] > 1:
+                return None
+            told = seq, last_n + seq - last_seq
+            return told if self._has_room(told, upper) else None
+        if n > last_n and not (upper is None and self._seq_counts[seq] > 1):
+            least = last_seq + 1 if upper is None else max(last_seq + 1, upper[0] - upper[1] + n)
+            if self._has_room((least, n), upper):
+                return least, n
+        if self._seq_counts[seq] == 1 and self._has_room((last_seq + 1, last_n + 1), upper):
+            return last_seq + 1, last_n + 1
+        return None
+
+    def _has_room(self, stamp: tuple[int, int], upper: tuple[int, int] | None) -> bool:
+        """Whether a stamp fits between the last one and *upper*, with all that is lost."""
+        seq, n = stamp
+        last_seq, last_n = self._last
+        if seq <= last_seq or n - last_n < seq - last_seq:
+            return False
+        return upper is None or (seq < upper[0] and upper[1] - n >= upper[0] - seq)
+
+
+def _longest(items: Sequence[int], values: Sequence[int], *, strictly: bool) -> list[int]:
+    """Return the longest part of *items* whose *values* grow, the earliest of equal ones."""
+    place = bisect_left if strictly else bisect_right
+    ends: list[int] = []
+    which: list[int] = []
+    before: list[int] = []
+    for index, value in enumerate(values):
+        at = place(ends, value)
+        before.append(which[at - 1] if at else -1)
+        if at == len(ends):
+            ends.append(value)
+            which.append(index)
+        elif value < ends[at]:
+            ends[at] = value
+            which[at] = index
+    found: list[int] = []
+    index = which[-1] if which else -1
+    while index >= 0:
+        found.append(items[index])
+        index = before[index]
+    return found[::-1]
