@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from agentmem_cli.limits import U64_MAX
 from agentmem_cli.session.codec import loads_fast
 from agentmem_cli.session.keys import FORMAT
 from agentmem_cli.session.lines import LINE_END, TORN, Line, odd_line
@@ -72,7 +73,14 @@ def pieces(log: OpenLog) -> Iterator[Piece]:
 
 def is_stamped(fields: Object) -> bool:
     """Whether a record has a whole stamp, which is what gives it a place."""
-    return all(type(fields.get(key)) is int for key in ("seq", "n", "t"))
+    seq, n, t = fields.get("seq"), fields.get("n"), fields.get("t")
+    if type(seq) is not int or type(n) is not int or type(t) is not int:
+        return False
+    # Why bounded: a greater number is none to a reader that has 64 bits.
+    return 0 <= seq <= U64_MAX and 0 <= n <= U64_MAX and -_TIME_MAX <= t <= _TIME_MAX
+
+
+_TIME_MAX: Final = (1 << 63) - 1
 
 
 def _odd(line: bytes, number: int, offset: int, *, last: bool) -> Piece:
@@ -118,6 +126,8 @@ class Survey(NamedTuple):
     """An id that no side record of the log has, nor any after it."""
     unknown: tuple[str, ...]
     """Types of records that this version does not know, some of them."""
+    header: Object | None
+    """A header that stands behind other records, where none stands before them."""
     format: str | None
     """The format that the header names where it is another one."""
 
@@ -135,6 +145,7 @@ def survey(log: OpenLog) -> Survey:
     next_aside = 0
     unknown: dict[str, None] = {}
     other: str | None = None
+    astray: Object | None = None
     for piece in pieces(log):
         gaps = any(type(part) is Gap for part in piece.parts)
         for part in piece.parts:
@@ -144,6 +155,8 @@ def survey(log: OpenLog) -> Survey:
             kind = fields.get("type")
             if kind == "header" and not found.seqs and fields.get("format") != FORMAT:
                 other = str(fields.get("format"))
+            if kind == "header" and found.seqs and fields["seq"] == 0 and astray is None:
+                astray = fields
             if isinstance(kind, str) and kind not in TYPES and len(unknown) < _UNKNOWN_MAX:
                 unknown[kind] = None
             next_aside = max(next_aside, _after_asides(fields))
@@ -154,7 +167,7 @@ def survey(log: OpenLog) -> Survey:
             where[0].append(part.offset)
             where[1].append(part.length)
     placed = places(found, _copies(log, *where))
-    return Survey(placed, next_aside, tuple(unknown), other)
+    return Survey(placed, next_aside, tuple(unknown), astray, other)
 
 
 def _copies(log: OpenLog, offsets: array[int], lengths: array[int]) -> Callable[[int, int], bool]:

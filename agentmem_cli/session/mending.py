@@ -251,7 +251,8 @@ class _Mending:
             if told is not None and self._fold.last_n < told[0] <= n:
                 n, at = told
             if seq == 0:
-                lines.append(self._new_header(n, t if told is None else at, None))
+                found = self._survey.header
+                lines.append(self._new_header(n, t if told is None else at, found))
             else:
                 lines.append(self._lost(seq, n, at, "no whole record stands here"))
         return b"".join(lines)
@@ -340,6 +341,8 @@ class _Mending:
             self._begun = True
             self._write = None if self._sink_of is None else self._sink_of()
             header = self._header
+            if header is not None:
+                self._keep_header(header)
             if header is not None and header.offset < offset:
                 self._copy_to(header.offset)
                 self._put(self._raw(header))
@@ -347,6 +350,14 @@ class _Mending:
         self._copy_to(offset)
         self._put(data)
         self._at = offset + length
+
+    def _keep_header(self, header: Line) -> None:
+        """Set the header aside where writing it anew would lose more than its lineage."""
+        raw = self._source.log.read_at(header.offset, header.length)
+        if dumps(self._source.exact(header.offset, header.length)) != raw:
+            pending = self._pending
+            self._set_aside(header.offset, header.length)
+            self._pending = pending
 
     def _copy_to(self, end: int) -> None:
         if self._write is not None:

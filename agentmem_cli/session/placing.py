@@ -46,12 +46,16 @@ class Found:
         self.whole: list[bool] = []
         """Whether it has a line of its own; else it was found in a damaged one."""
         self.header: int | None = None
-        """Which of them is the header; None: it is lost."""
+        """Which of them is the header; None: the log does not begin with one."""
+        self.astray: set[int] = set()
+        """Headers that stand behind other records."""
 
     def add(self, seq: int, n: int, *, whole: bool, header: bool) -> None:
         """Note the next record."""
-        if header and self.header is None and seq == 0:
-            self.header = len(self.seqs)
+        if header and seq == 0 and not self.seqs:
+            self.header = 0
+        elif header and seq == 0:
+            self.astray.add(len(self.seqs))
         self.seqs.append(seq)
         self.ns.append(n)
         self.whole.append(whole)
@@ -122,11 +126,7 @@ class _Placing:
     def _holding(self, kept: Sequence[int]) -> list[int]:
         """Return the records whose stamps hold."""
         seqs, ns, header = self._seqs, self._ns, self._found.header
-        items = [
-            index
-            for index in kept
-            if ns[index] >= seqs[index] > 0 and (header is None or index > header)
-        ]
+        items = [index for index in kept if ns[index] >= seqs[index] > 0 and index != header]
         if header is not None:
             items.insert(0, header)
         growing = _longest(items, [seqs[index] for index in items], strictly=True)
@@ -146,11 +146,12 @@ class _Placing:
 
     def _fit(self, index: int, following: int | None) -> None:
         seq, n = self._seqs[index], self._ns[index]
-        stamp = self._stamp(index, following)
+        stamp = None if index in self._found.astray else self._stamp(index, following)
         if stamp is not None:
             self._put(index, KEPT, *stamp)
         else:
-            self._put(index, STAYS if self._found.whole[index] else ASIDE, seq, n)
+            stays = self._found.whole[index] and index not in self._found.astray
+            self._put(index, STAYS if stays else ASIDE, seq, n)
 
     def _stamp(self, index: int, following: int | None) -> tuple[int, int] | None:  # noqa: PLR0911 - one a case
         """Return the stamp that a record gets whose own does not hold; None: there is none."""
