@@ -71,6 +71,7 @@ class _Work:
         self._bytes = 0
         self._blobs: dict[str, tuple[str, int]] = {}
         self._blobs_read = 0
+        self._unused: dict[str, int] = {}
         self._others: set[str] = set()
         self._looked: set[str] = set()
         self._lost_in: dict[str, set[str]] = {}
@@ -202,6 +203,20 @@ class _Work:
                 self._recovered(name)
             elif name != META:
                 self._others.add(name)
+        if self._unused:
+            self._tell_unused()
+
+    def _tell_unused(self) -> None:
+        """Tell the blobs that nothing names, whatever kind of file it is."""
+        from agentmem_cli.operations.collecting import unnamed
+
+        try:
+            unused = [name for name in unnamed(self.store) if name in self._unused]
+        except (OSError, SessionError):
+            return  # Why: what cannot be read is told where it is looked at.
+        for name in unused:
+            why = f"nothing in the session names it ({self._unused[name]} bytes)"
+            self.add(NOTICE, "unused-blob", name, why)
 
     def _blob(self, name: str) -> None:
         data = self._read(name)
@@ -215,7 +230,7 @@ class _Work:
             why = "its bytes are not those that its name says"
             self.add(PROBLEM, "mismatched-blob", name, why)
         if short not in self._blobs:
-            self.add(NOTICE, "unused-blob", name, f"no record names it ({len(data)} bytes)")
+            self._unused[name] = len(data)
 
     def _recovered(self, name: str) -> None:
         named = _DIGEST.search(name)
