@@ -77,10 +77,10 @@ def is_stamped(fields: Object) -> bool:
     if type(seq) is not int or type(n) is not int or type(t) is not int:
         return False
     # Why bounded: a greater number is none to a reader that has 64 bits.
-    return 0 <= seq <= U64_MAX and 0 <= n <= U64_MAX and -_TIME_MAX <= t <= _TIME_MAX
+    return 0 <= seq <= U64_MAX and 0 <= n <= U64_MAX and _TIME_MIN <= t <= U64_MAX
 
 
-_TIME_MAX: Final = (1 << 63) - 1
+_TIME_MIN: Final = -1 << 63
 
 
 def _odd(line: bytes, number: int, offset: int, *, last: bool) -> Piece:

@@ -190,9 +190,11 @@ class _Mending:
             self._set_aside(line.offset, line.length)
             return b""
         if place is not None and place.how == STAYS:
-            self._fold.take(line)
-            self._pending = None
-            return None
+            if self._fold.takes_double(line):
+                self._pending = None
+                return None
+            self._set_aside(line.offset, line.length)
+            return b""
         seq, n, t = (_number(fields, key) for key in ("seq", "n", "t"))
         before = b""
         moved = False

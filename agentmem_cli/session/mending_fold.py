@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agentmem_cli.session.fold import LogFold
+from agentmem_cli.session.fold import BAD_STAMP, NOT_APPLIED, LogFold
 
 if TYPE_CHECKING:
     from agentmem_cli.session.change import Reset, SetAside
@@ -25,6 +25,14 @@ class MendingFold(LogFold):
         self.last_why = self.damages[-1].why if kinds else ""
         self.damages.clear()
         return kinds
+
+    def takes_double(self, line: Line) -> bool:
+        """Fold a second record of a stamp; return False, nothing done, where it cannot be read."""
+        before = self.last_seq, self.last_n, self.last_t, self.records
+        if {*self.take(line)} <= {BAD_STAMP, NOT_APPLIED}:
+            return True
+        self.last_seq, self.last_n, self.last_t, self.records = before
+        return False
 
     def put(self, seq: int, n: int, t: int, change: SetAside | Reset) -> None:
         """Fold a change that stands in no log yet."""

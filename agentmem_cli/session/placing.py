@@ -91,6 +91,8 @@ class _Placing:
         self._ns = found.ns
         self._is_copy = is_copy
         self._last = (-1, -1)
+        self._least = 1 if found.header is None else 0
+        """The least ``seq`` that may be given: the first place is the header's."""
         self._placed: dict[int, Place] = {}
 
     def run(self) -> dict[int, Place]:
@@ -151,30 +153,31 @@ class _Placing:
             self._put(index, KEPT, *stamp)
         else:
             stays = self._found.whole[index] and index not in self._found.astray
+            stays = stays and seq >= self._least
             self._put(index, STAYS if stays else ASIDE, seq, n)
 
-    def _stamp(self, index: int, following: int | None) -> tuple[int, int] | None:  # noqa: PLR0911 - one a case
+    def _stamp(self, index: int, following: int | None) -> tuple[int, int] | None:
         """Return the stamp that a record gets whose own does not hold; None: there is none."""
         seq, n = self._seqs[index], self._ns[index]
         last_seq, last_n = self._last
         upper = None if following is None else (self._seqs[following], self._ns[following])
-        if self._has_room((seq, n), upper):
+        if seq >= self._least and self._has_room((seq, n), upper):
             return seq, n
-        if not self._found.whole[index] or (self._found.header is None and seq <= 0):
+        if not self._found.whole[index]:
             return None
-        if seq > last_seq and (upper is None or seq < upper[0]):
+        next_seq = max(last_seq + 1, self._least)
+        if max(last_seq, self._least - 1) < seq and (upper is None or seq < upper[0]):
             # Its seq is nobody else's place, so it is the n that is wrong.
             if upper is None and self._n_counts[n] > 1:
                 return None
             told = seq, last_n + seq - last_seq
             return told if self._has_room(told, upper) else None
         if n > last_n and not (upper is None and self._seq_counts[seq] > 1):
-            least = last_seq + 1 if upper is None else max(last_seq + 1, upper[0] - upper[1] + n)
+            least = next_seq if upper is None else max(next_seq, upper[0] - upper[1] + n)
             if self._has_room((least, n), upper):
                 return least, n
-        if self._seq_counts[seq] == 1 and self._has_room((last_seq + 1, last_n + 1), upper):
-            return last_seq + 1, last_n + 1
-        return None
+        told = next_seq, last_n + next_seq - last_seq
+        return told if self._seq_counts[seq] == 1 and self._has_room(told, upper) else None
 
     def _has_room(self, stamp: tuple[int, int], upper: tuple[int, int] | None) -> bool:
         """Whether a stamp fits between the last one and *upper*, with all that is lost."""

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from agentmem_cli.operations.findings import PROBLEM
 from agentmem_cli.operations.repairing import Wanted, repair
 from agentmem_cli.operations.verify import verify
+from agentmem_cli.session.codec import dumps
 from agentmem_cli.session.fold import BAD_STAMP, NOT_APPLIED
 from agentmem_cli.session.pairing import UNASKED
 from agentmem_cli.session.reader import fold_log
@@ -20,13 +21,19 @@ from agentmem_cli.storage.directory import DirStore
 from tests.cli.running import at, header, join, message, pushed, record, said, write
 
 if TYPE_CHECKING:
-    from agentmem_cli.session.codec import Object
+    from agentmem_cli.session.codec import JSON, Object
     from agentmem_cli.session.fold import LogFold
 
 _ASIDE: Object = {"kind": "note", "author": {"kind": "rig"}, "after": 0, "value": [1]}
 _CALL: Object = {"type": "toolcall", "id": "c1", "function": {"name": "ls", "arguments": {}}}
 _RESULT: Object = {"type": "toolresult", "call": "c1", "name": "ls", "content": []}
-_EDIT: Object = {"message": message("user", "instead"), "id": 3}
+_EDIT: Object = {"message": message("user", "instead"), "id": 4}
+
+
+def _splice() -> bytes:
+    fields: dict[str, JSON] = {"from": 0, "to": 1, "removed": [0], "with": [_EDIT]}
+    return dumps({"seq": 7, "n": 15, "t": at(7), "type": "splice", **fields})
+
 
 LINES = [
     header(n=3),
@@ -36,7 +43,7 @@ LINES = [
     pushed(4, {"role": "assistant", "content": [_CALL]}, id_=2, n=10),
     pushed(5, {"role": "user", "content": [_RESULT]}, id_=3, n=11),
     record(6, "aside", n=12, id=0, aside=_ASIDE),
-    record(7, "splice", n=15, **{"from": 0, "to": 1, "removed": [0], "with": [_EDIT | {"id": 4}]}),
+    _splice(),
     record(8, "halt", n=16, halt="kept"),
     said(9, "nine", id_=5, n=20),
     said(10, "ten", "assistant", id_=6, n=21),
