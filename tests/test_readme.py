@@ -101,6 +101,11 @@ def test_every_command_that_replaces_has_a_row(name: str) -> None:
     assert re.search(rf"^\| `{name}\b", README, re.MULTILINE)
 
 
+@pytest.mark.parametrize("name", ["repair", "gc", "rm", "prune"])
+def test_every_command_that_takes_care_has_a_row(name: str) -> None:
+    assert re.search(rf"^\| `{name}\b", README, re.MULTILINE)
+
+
 @pytest.mark.parametrize("name", ["grep", "stats", "blobs", "value", "meta", "fork", "schema"])
 def test_every_command_that_finds_or_tells_has_a_row(name: str) -> None:
     assert re.search(rf"^\| `{name}\b", README, re.MULTILINE)
