@@ -96,11 +96,11 @@ class _Placing:
         self._placed: dict[int, Place] = {}
 
     def run(self) -> dict[int, Place]:
-        copies = self._copies()
+        holding = self._holding()
+        copies = self._copies(set(holding))
         kept = [index for index in range(len(self._seqs)) if index not in copies]
         self._seq_counts = Counter(self._seqs[index] for index in kept)
         self._n_counts = Counter(self._ns[index] for index in kept)
-        holding = self._holding(kept)
         ahead = iter(holding)
         following = next(ahead, None)
         for index in kept:
@@ -113,22 +113,25 @@ class _Placing:
             self._placed[index] = Place(ASIDE, self._seqs[index], self._ns[index])
         return self._placed
 
-    def _copies(self) -> set[int]:
-        """Return the records that stand once before, byte for byte."""
+    def _copies(self, holding: set[int]) -> set[int]:
+        """Return the records of which another one has the same bytes, and stands in its place."""
         copies: set[int] = set()
         before: dict[tuple[int, int], list[int]] = {}
-        for index, stamp in enumerate(zip(self._seqs, self._ns, strict=True)):
-            same = before.setdefault(stamp, [])
+        # Why those first: of two the one stays whose place it is.
+        for index in sorted(range(len(self._seqs)), key=lambda each: (each not in holding, each)):
+            same = before.setdefault((self._seqs[index], self._ns[index]), [])
             if any(self._is_copy(other, index) for other in same):
                 copies.add(index)
             else:
                 same.append(index)
         return copies
 
-    def _holding(self, kept: Sequence[int]) -> list[int]:
+    def _holding(self) -> list[int]:
         """Return the records whose stamps hold."""
         seqs, ns, header = self._seqs, self._ns, self._found.header
-        items = [index for index in kept if ns[index] >= seqs[index] > 0 and index != header]
+        items = [
+            index for index in range(len(seqs)) if ns[index] >= seqs[index] > 0 and index != header
+        ]
         if header is not None:
             items.insert(0, header)
         growing = _longest(items, [seqs[index] for index in items], strictly=True)
