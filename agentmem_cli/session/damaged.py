@@ -92,7 +92,11 @@ def _odd(line: bytes, number: int, offset: int, *, last: bool) -> Piece:
     whole = len(records) == 1 and records[0].length == len(line) - 1
     if not whole:
         # Why: what stands inside of a damaged line may be a piece of what somebody said.
-        records = [record for record in records if record.fields.get("type") in TYPES]
+        records = [
+            record
+            for record in records
+            if record.fields.get("type") in TYPES and not _is_inside(line, record, offset)
+        ]
     parts: list[Line | Gap] = []
     at = 0
     for record in records:
@@ -101,6 +105,17 @@ def _odd(line: bytes, number: int, offset: int, *, last: bool) -> Piece:
         at = record.offset - offset + record.length
     parts += _gap(line, at, len(line) - 1, offset)
     return Piece(number, offset, len(line), tuple(parts), mangled=not is_utf8(line))
+
+
+def _is_inside(line: bytes, record: Line, offset: int) -> bool:
+    """Whether what looks like a record is a value in another one, of which more follows."""
+    start = record.offset - offset
+    before, behind = line[:start].rstrip(), line[start + record.length :].lstrip()
+    return before[-1:] in _BEFORE_VALUE and behind[:1] in _BEHIND_VALUE
+
+
+_BEFORE_VALUE: Final = (b":", b"[", b",")
+_BEHIND_VALUE: Final = (b",", b"]", b"}")
 
 
 def _gap(line: bytes, start: int, end: int, offset: int) -> list[Gap]:

@@ -134,8 +134,8 @@ class _Placing:
         ]
         if header is not None:
             items.insert(0, header)
-        growing = _longest(items, [seqs[index] for index in items], strictly=True)
-        return _longest(growing, [ns[index] - seqs[index] for index in growing], strictly=False)
+        growing = _longest(items, [seqs[index] for index in items], self._found.whole)
+        return _longest(growing, [ns[index] - seqs[index] for index in growing])
 
     def _put(self, index: int, how: str, seq: int, n: int) -> None:
         """Have a record stand at a stamp, behind places for what is lost before it."""
@@ -191,9 +191,14 @@ class _Placing:
         return upper is None or (seq < upper[0] and upper[1] - n >= upper[0] - seq)
 
 
-def _longest(items: Sequence[int], values: Sequence[int], *, strictly: bool) -> list[int]:
-    """Return the longest part of *items* whose *values* grow, the earliest of equal ones."""
-    place = bisect_left if strictly else bisect_right
+def _longest(
+    items: Sequence[int], values: Sequence[int], whole: Sequence[bool] | None = None
+) -> list[int]:
+    """Return the longest part of *items* whose *values* do not fall.
+
+    With *whole*, by item, they grow: of equal ones the earliest counts that is whole.
+    """
+    place = bisect_right if whole is None else bisect_left
     ends: list[int] = []
     which: list[int] = []
     before: list[int] = []
@@ -203,7 +208,9 @@ def _longest(items: Sequence[int], values: Sequence[int], *, strictly: bool) -> 
         if at == len(ends):
             ends.append(value)
             which.append(index)
-        elif value < ends[at]:
+        elif value < ends[at] or (
+            whole is not None and whole[items[index]] and not whole[items[which[at]]]
+        ):
             ends[at] = value
             which[at] = index
     found: list[int] = []
