@@ -83,6 +83,15 @@ def is_stamped(fields: Object) -> bool:
 _TIME_MIN: Final = -1 << 63
 
 
+def stamp_of(fields: Object) -> tuple[int, int, int]:
+    """Return ``seq``, ``n`` and ``t`` of a record that `is_stamped`."""
+    seq, n, t = fields["seq"], fields["n"], fields["t"]
+    assert isinstance(seq, int)
+    assert isinstance(n, int)
+    assert isinstance(t, int)
+    return seq, n, t
+
+
 def _odd(line: bytes, number: int, offset: int, *, last: bool) -> Piece:
     damages: list[Damage] = []
     found = odd_line(line, number, offset, damages.append, last=last)
@@ -175,9 +184,7 @@ def survey(log: OpenLog) -> Survey:
             if isinstance(kind, str) and kind not in TYPES and len(unknown) < _UNKNOWN_MAX:
                 unknown[kind] = None
             next_aside = max(next_aside, _after_asides(fields))
-            seq, n = fields["seq"], fields["n"]
-            assert isinstance(seq, int)
-            assert isinstance(n, int)
+            seq, n, _ = stamp_of(fields)
             found.add(seq, n, whole=not gaps, header=kind == "header")
             where[0].append(part.offset)
             where[1].append(part.length)

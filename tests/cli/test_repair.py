@@ -27,6 +27,7 @@ from tests.cli.running import (
     write,
     write_meta,
 )
+from tests.unit.imports import building
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -317,7 +318,8 @@ def test_a_mended_log_gets_a_fresh_lineage_and_a_torn_end_alone_does_not(root: P
     assert load(store, "other").lineage == 7_000_001
     header_of = fold_log(store, "main").header
     assert header_of is not None
-    assert [rewrite.by.name for rewrite in header_of.rewrites if rewrite.by] == ["agentmem"]
+    assert header_of.rewrites == ()
+    assert len(header_of.extra["agentmem.repairs"]) == 1  # type: ignore[arg-type]
 
 
 def test_lines_that_nothing_is_wrong_with_keep_their_bytes(root: Path) -> None:
@@ -521,3 +523,59 @@ def test_the_text_says_what_was_done_and_what_is_left(root: Path) -> None:
     assert "one: 3 things mended\n" in one.out
     assert "left  two, main: stamp: seq 2 follows 2\n" in two.out
     assert (one.status, two.status) == (0, 1)
+
+
+# -- with imports ------------------------------------------------------------
+
+
+def _imported(tmp_path: Path) -> tuple[Path, str]:
+    lines = (building.user(number, f"text {number}") for number in (1, 2, 3))
+    source = building.put(tmp_path / "a.jsonl", building.lines(building.header(), *lines))
+    ok("import", source)
+    return source, f"pi-{building.SESSION_ID}"
+
+
+def test_an_import_goes_on_with_a_mended_session_that_lost_nothing(
+    root: Path, tmp_path: Path
+) -> None:
+    source, session = _imported(tmp_path)
+    path = root / session / "logs" / "main.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:3], b"\0" * 99 + b"\n", *lines[3:]]))
+
+    ok("repair", session, "--force")
+    source.write_bytes(source.read_bytes() + building.lines(building.user(4, "text 4")))
+    done = ok("import", source, "--json").object
+
+    assert done["new"] == 1
+    assert ok("verify", session, "--json").object["findings"] == []
+
+
+def test_what_a_map_names_and_the_log_says_is_lost_is_a_notice(root: Path, tmp_path: Path) -> None:
+    source, session = _imported(tmp_path)
+    path = root / session / "logs" / "main.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    at_ = next(index for index, line in enumerate(lines) if b"text 2" in line)
+    path.write_bytes(b"".join([*lines[:at_], lines[at_][:50] + b"\n", *lines[at_ + 1 :]]))
+
+    ok("repair", session, "--force")
+    found = ok("verify", session, "--json").object["findings"]
+    again = run("import", source)
+
+    assert "lost-record" in [each["kind"] for each in found]
+    assert again.status == 5
+    assert "lacks 1 message" in again.err
+
+
+def test_kept_sources_are_compared_with_their_maps(root: Path, tmp_path: Path) -> None:
+    _, session = _imported(tmp_path)
+    kept = root / session / "files" / "plugins" / "import" / "a.jsonl"
+    sound = ok("verify", session, "--json").object
+    kept.write_bytes(kept.read_bytes().replace(b"text 2", b"text 9"))
+
+    found = run("verify", session, "--json").object
+
+    assert sound["not_checked"] == {"plugin_files": 0}
+    assert [(each["kind"], each["where"]) for each in found["findings"]] == [
+        ("bad-map", "plugins/import/a.jsonl")
+    ]
