@@ -182,7 +182,10 @@ def test_a_session_that_another_program_writes_to_is_refused(root: Path) -> None
     assert there(root) == {name}
 
 
-def test_sessions_half_made_or_half_removed_are_named_by_verify_and_go(root: Path) -> None:
+@pytest.mark.parametrize("command", [("gc", "--yes"), ("repair",)])
+def test_sessions_half_made_or_half_removed_are_named_by_verify_and_go(
+    root: Path, command: tuple[str, ...]
+) -> None:
     ok("new", "one")
     stage = root / STAGES / "a1"
     trash = root / "gone.rig-trash"
@@ -192,14 +195,18 @@ def test_sessions_half_made_or_half_removed_are_named_by_verify_and_go(root: Pat
 
     named = run("verify", "--json")
     alone = ok("verify", "one", "--json")
-    done = ok("gc", "--all", "--yes", "--force", "--json")
+    plan = ok(*command, "--all", "--force", "--dry-run", "--json")
+    done = ok(*command, "--all", "--force", "--json")
     after = ok("verify", "--json")
 
+    key = "removed" if command[0] == "gc" else "mended"
+    name = "name" if command[0] == "gc" else "where"
     left = named.objects[-1]
     assert named.status == 1
     assert [each["where"] for each in left["findings"]] == [f"{STAGES}/a1", "gone.rig-trash"]
     assert len(alone.objects) == 1
-    gone = [each["name"] for each in done.objects[-1]["removed"]]
+    gone = [each[name] for each in done.objects[-1][key]]
+    assert plan.objects[-1][key] == done.objects[-1][key]
     assert gone == [f"{STAGES}/a1", "gone.rig-trash"]
     assert not (root / STAGES).exists()
     assert not trash.exists()
