@@ -55,16 +55,22 @@ def mend(store: DirStore) -> None:
     repair(store, WANTED)
 
 
+def calls_that_change(store: DirStore) -> list[int]:
+    """Mend a session; return the numbers of the calls that may have changed it."""
+    calls = calls_of(lambda: mend(store))
+    return [at for at, name in enumerate(calls) if name not in ("open", "fsync")]
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_after_a_kill_at_any_call_there_is_the_old_session_or_the_mended_one(
     session: Path,
 ) -> None:
     store = again(session, "measured")
     old = everything(store)
-    count = len(calls_of(lambda: mend(store)))
+    changing = calls_that_change(store)
     new = everything(store)
     outcomes = []
-    for at in range(count):
+    for at in changing:
         store = again(session, f"s{at}")
         die_at(at, lambda store=store: mend(store))  # type: ignore[misc]
         store.recover()
@@ -92,3 +98,42 @@ def test_without_room_on_the_disk_nothing_changes(session: Path, room: int) -> N
     assert everything(store) == before
     assert store.leftovers() == []
     assert repair(store, WANTED).left == ()
+
+
+def cut_short(session: Path) -> DirStore:
+    """The session with a repair that died when its changes were announced, and none was made."""
+    measured = again(session, "measured")
+    for at in calls_that_change(measured):
+        store = again(session, "dying")
+        die_at(at, lambda store=store: mend(store))  # type: ignore[misc]
+        if store.pending():
+            return store
+        shutil.rmtree(store.path)
+    pytest.fail("no call was left at which a change stands announced")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_change_that_was_cut_short_is_finished_first(session: Path) -> None:
+    store = cut_short(session)
+
+    plan = repair(store, WANTED._replace(dry_run=True))
+    done = repair(store, WANTED)
+
+    assert plan.done[0].kind == done.done[0].kind == "unfinished-change"
+    assert done.left == ()
+    assert everything(store) == everything(DirStore.open(session.with_name("measured")))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_change_that_cannot_be_finished_is_given_up_and_kept(session: Path) -> None:
+    store = cut_short(session)
+    path = store.path / "logs" / "aide.jsonl"
+    added = b'{"seq":4,"n":4,"t":5,"type":"halt","halt":"kept"}\n'
+    path.write_bytes(path.read_bytes() + added)
+
+    done = repair(store, WANTED)
+
+    assert done.done[0].kind == "unfinished-change"
+    assert not store.pending()
+    assert done.left == ()
+    assert added in store.read_log("aide")
