@@ -579,3 +579,36 @@ def test_kept_sources_are_compared_with_their_maps(root: Path, tmp_path: Path) -
     assert [(each["kind"], each["where"]) for each in found["findings"]] == [
         ("bad-map", "plugins/import/a.jsonl")
     ]
+
+
+# -- hostile sessions --------------------------------------------------------
+
+
+def test_nothing_is_set_aside_through_a_link(root: Path, tmp_path: Path) -> None:
+    data = join([*GOOD[:2], b"junk", *GOOD[2:]])
+    write(root, "one", "main", data)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (root / "one" / "files").mkdir(mode=0o700)
+    (root / "one" / "files" / "recovered").symlink_to(outside)
+
+    done = run("repair", "one", "--force")
+
+    assert done.status == 2
+    assert list(outside.iterdir()) == []
+    assert (root / "one" / "logs" / "main.jsonl").read_bytes() == data
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs")
+def test_links_and_pipes_among_logs_and_files_stay_and_are_told(root: Path, tmp_path: Path) -> None:
+    write(root, "one", "main", join(turns(1)))
+    secret = tmp_path / "secret.jsonl"
+    secret.write_bytes(b"junk\njunk\n")
+    (root / "one" / "logs" / "link.jsonl").symlink_to(secret)
+    os.mkfifo(root / "one" / "logs" / "pipe.jsonl", mode=0o600)
+
+    done = run("repair", "one", "--force", "--json")
+
+    assert secret.read_bytes() == b"junk\njunk\n"
+    assert {left["kind"] for left in done.object["left"]} == {"link", "bad-name"}
+    assert done.status == 1
