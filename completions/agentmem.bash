@@ -10,7 +10,7 @@ _agentmem_table() {
     _subs= _flags= _vals= _args=
     case $1 in
     '')
-        _subs='list show log as-of diff grep stats blobs scan export new append splice compact clear undo redo restore core value meta fork import rename redact rewrite remap verify schema completion'
+        _subs='list show log as-of diff grep stats blobs scan export new append splice compact clear undo redo restore core value meta fork import rename redact rewrite remap verify repair gc prune rm schema completion'
         _flags='--no-color --no-pager --utc --debug --version --help -h'
         _vals='--root=@folders --lock-wait='
         ;;
@@ -301,9 +301,28 @@ _agentmem_table() {
         _flags='--json --help -h'
         _args='@sessions+'
         ;;
+    'repair')
+        _flags='--all --tighten --set-aside-unknown --force -f --dry-run -n --json --help -h'
+        _vals='--if-idle=1h,12h,1d,7d,30d,90d'
+        _args='@sessions+'
+        ;;
+    'gc')
+        _flags='--all --force -f --dry-run -n --yes -y --json --help -h'
+        _vals='--young=1h,12h,1d,7d,30d,90d --if-idle=1h,12h,1d,7d,30d,90d'
+        _args='@sessions+'
+        ;;
+    'prune')
+        _flags='--force -f --dry-run -n --yes -y --json --help -h'
+        _vals='--project=@folders --since=today,yesterday,1h,2h,1d,7d,30d --until=today,yesterday,1h,2h,1d,7d,30d --model= --label= --title= --larger=100kB,1MB,10MB,100MB,1GB --older=1h,12h,1d,7d,30d,90d --if-idle=1h,12h,1d,7d,30d,90d'
+        ;;
+    'rm')
+        _flags='--force -f --dry-run -n --yes -y --json --help -h'
+        _vals='--if-idle=1h,12h,1d,7d,30d,90d'
+        _args='@sessions+'
+        ;;
     'schema')
         _flags='--json --help -h'
-        _args='agentmem.session/1,fork,part,tree-agent,agentmem.show/1,agentmem.message/1,agentmem.aside/1,agentmem.follow/1,agentmem.as-of/1,agentmem.record/1,agentmem.match/1,agentmem.match-count/1,agentmem.stats/1,agentmem.blob/1,agentmem.blob-extract/1,agentmem.new/1,agentmem.append/1,agentmem.value/1,agentmem.value-change/1,agentmem.meta/1,agentmem.fork/1,agentmem.verify/1,agentmem.import/1,agentmem.import-error/1,agentmem.export/1,agentmem.finding/1,agentmem.unread/1,agentmem.scan/1,agentmem.redact/1,agentmem.receipt/1,agentmem.remap/1,agentmem.rewrite/1,agentmem.rewrite-file/1,agentmem.rename/1,agentmem.schema/1,agentmem.completion/1,agentmem.failed/1,agentmem.compact/1,agentmem.compact-plan/1,agentmem.clear/1,agentmem.undo/1,agentmem.redo/1,agentmem.splice/1,agentmem.restore/1,agentmem.diff/1,agentmem.diff-message/1,agentmem.diff-value/1,agentmem.diff-core/1,tracked-set,summary-request,taken-back,diff-side,agentmem.core/1,agentmem.core-block/1,agentmem.core-render/1,agentmem.core-finding/1,agentmem.core-change/1,agentmem.core-config/1,agentmem.core-version/1,agentmem.core-diff/1,agentmem.core-line/1,agentmem.core-export/1,agentmem.core-file/1,error,byte-kinds,large-message,blob-use,damage,agent,finding,checked,not-checked,flaw,torn,failure,left,unread,receipt-target,receipt-change,receipt-unread,receipt-left,rewritten-log,renamed,renamed-agent,core-size,core-listed,core-change,core-stored'
+        _args='agentmem.session/1,fork,part,tree-agent,agentmem.show/1,agentmem.message/1,agentmem.aside/1,agentmem.follow/1,agentmem.as-of/1,agentmem.record/1,agentmem.match/1,agentmem.match-count/1,agentmem.stats/1,agentmem.blob/1,agentmem.blob-extract/1,agentmem.new/1,agentmem.append/1,agentmem.value/1,agentmem.value-change/1,agentmem.meta/1,agentmem.fork/1,agentmem.verify/1,agentmem.repair/1,agentmem.gc/1,agentmem.rm/1,agentmem.import/1,agentmem.import-error/1,agentmem.export/1,agentmem.finding/1,agentmem.unread/1,agentmem.scan/1,agentmem.redact/1,agentmem.receipt/1,agentmem.remap/1,agentmem.rewrite/1,agentmem.rewrite-file/1,agentmem.rename/1,agentmem.schema/1,agentmem.completion/1,agentmem.failed/1,agentmem.compact/1,agentmem.compact-plan/1,agentmem.clear/1,agentmem.undo/1,agentmem.redo/1,agentmem.splice/1,agentmem.restore/1,agentmem.diff/1,agentmem.diff-message/1,agentmem.diff-value/1,agentmem.diff-core/1,tracked-set,summary-request,taken-back,diff-side,agentmem.core/1,agentmem.core-block/1,agentmem.core-render/1,agentmem.core-finding/1,agentmem.core-change/1,agentmem.core-config/1,agentmem.core-version/1,agentmem.core-diff/1,agentmem.core-line/1,agentmem.core-export/1,agentmem.core-file/1,error,byte-kinds,large-message,blob-use,damage,agent,finding,mended,unmended,garbage,checked,not-checked,flaw,torn,failure,left,unread,receipt-target,receipt-change,receipt-unread,receipt-left,rewritten-log,renamed,renamed-agent,core-size,core-listed,core-change,core-stored'
         ;;
     'completion')
         _flags='--json --help -h'

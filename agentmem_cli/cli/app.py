@@ -63,6 +63,10 @@ SECTIONS: Final[dict[str, dict[str, str]]] = {
     },
     "Care": {
         "verify": "agentmem_cli.cli.care:verify",
+        "repair": "agentmem_cli.cli.mended:repair",
+        "gc": "agentmem_cli.cli.collected:gc",
+        "prune": "agentmem_cli.cli.removed:prune",
+        "rm": "agentmem_cli.cli.removed:rm",
         "schema": "agentmem_cli.cli.schema:schema",
         "completion": "agentmem_cli.cli.completion:completion",
     },

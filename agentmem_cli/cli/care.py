@@ -28,7 +28,7 @@ def verify(
     """
     from agentmem_cli.cli.opening import find_shown
     from agentmem_cli.cli.output import talk
-    from agentmem_cli.operations.catalog import find_all
+    from agentmem_cli.operations.catalog import Found, find_all
 
     settings = Settings.of(context)
     found = [find_shown(settings, words) for words in sessions or ()]
@@ -42,9 +42,28 @@ def verify(
                 _print_json(out, one, report)
             else:
                 _print_text(settings, out, one, report)
+        if not sessions and (left := _root_report(settings)) is not None:
+            root = Found(str(settings.root), str(settings.root))
+            problems += left.problems
+            if json:
+                _print_json(out, root, left)
+            else:
+                _print_text(settings, out, root, left)
     if not found:
         talk(f"No sessions under {settings.root}: nothing was checked.")
     return 1 if problems else None
+
+
+def _root_report(settings: Settings) -> Report | None:
+    """Return what stands under the root of sessions half made or removed; None: nothing does."""
+    from agentmem_cli.operations.findings import PROBLEM, Checked, Finding, Report
+    from agentmem_cli.storage.care import left_in_root
+
+    found = tuple(
+        Finding(PROBLEM, "leftover", name, None, None, None, f"{why}; gc --all removes it")
+        for name, why in left_in_root(str(settings.root))
+    )
+    return Report(found, Checked(0, 0, 0, 0, 0, 0)) if found else None
 
 
 def _verified(settings: Settings, found: Found) -> Report:

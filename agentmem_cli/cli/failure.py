@@ -11,6 +11,7 @@ from agentmem_cli.errors import AgentMemError, AmbiguousError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from agentmem_cli.cli.output import Output
     from agentmem_cli.session.codec import JSON
 
 INTERRUPTED: Final = 130
@@ -159,6 +160,25 @@ def _is_interrupt(error: BaseException) -> bool:
     import typer
 
     return isinstance(error, typer.Abort)
+
+
+def failed(out: Output, session: str, error: BaseException, *, json: bool) -> int:
+    """Tell that one of several sessions failed; return its exit status."""
+    from agentmem_cli.cli.output import warn
+
+    failure = explain(error)
+    if json:
+        told: dict[str, JSON] = {
+            "kind": failure.kind,
+            "message": failure.message,
+            "hint": failure.hint,
+            "exit_code": failure.exit_code,
+        }
+        out.object("agentmem.failed/1", {"session": session, "error": told})
+    else:
+        hint = f" ({failure.hint})" if failure.hint else ""
+        warn(with_name(session, failure.message) + hint)
+    return failure.exit_code
 
 
 def _before_end(arguments: Sequence[str]) -> list[str]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from agentmem_cli.session.codec import JSON
     from agentmem_cli.storage.directory import DirStore
+    from agentmem_cli.storage.store import Store
 
 
 class Refreshed(NamedTuple):
@@ -68,7 +69,7 @@ def refresh(
         before, done = _readable(store)
         known = current and done.why is None
         if not known:
-            before, started_ms = _rebuilt(store, before, started_ms)
+            before, started_ms = rebuilt(store, before, started_ms)
         meta = update(before)
         before_ours = before.listed.get(OURS)
         ours: dict[str, JSON] = dict(before_ours) if isinstance(before_ours, dict) else {}
@@ -123,8 +124,8 @@ def _readable(store: DirStore) -> tuple[SessionMeta, Refreshed]:
     return meta or SessionMeta(), Refreshed(name, why, labels_lost=meta is None)
 
 
-def _rebuilt(
-    store: DirStore, old: SessionMeta, started_ms: int | None
+def rebuilt(
+    store: Store, old: SessionMeta, started_ms: int | None
 ) -> tuple[SessionMeta, int | None]:
     """Return *old* with what the logs tell, and when the first of them was started."""
     from agentmem_cli.operations.imports.adapter import CWD

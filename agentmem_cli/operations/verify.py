@@ -7,17 +7,19 @@ than the reading was.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from agentmem_cli.errors import SessionError
-from agentmem_cli.operations.imports.maps import FOLDER, MAP_END
+from agentmem_cli.operations.findings import NOTICE, PROBLEM, Checked, Finding, Report
+from agentmem_cli.operations.imports.maps import FOLDER
 from agentmem_cli.operations.strays import BAD_NAME, LINK, STRAY, strays
+from agentmem_cli.operations.watching_logs import LogWatch
 from agentmem_cli.session.fold import LogFold
-from agentmem_cli.session.images import BLOB_FOLDER, blob_names, check_blob
+from agentmem_cli.session.images import BLOB_FOLDER, check_blob
 from agentmem_cli.session.keys import SESSION
 from agentmem_cli.session.lines import TOO_DEEP
 from agentmem_cli.session.meta import META, BadMeta, SessionMeta
-from agentmem_cli.session.pairing import MERGEABLE, UNANSWERED, UNASKED, Waiting, calls_of
+from agentmem_cli.session.pairing import MERGEABLE, UNANSWERED, UNASKED
 from agentmem_cli.session.reader import open_log
 from agentmem_cli.session.source import LogSource
 from agentmem_cli.session.writer import RECOVERED
@@ -27,59 +29,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agentmem_cli.session.codec import JSON
-    from agentmem_cli.session.lines import Line
     from agentmem_cli.storage.directory import DirStore
 
-PROBLEM: Final = "problem"
-"""Damage, or what breaks a promise: the exit status is 1."""
-NOTICE: Final = "notice"
-"""Worth knowing, no damage: the exit status stays 0."""
-
+__all__ = ["NOTICE", "PROBLEM", "Checked", "Finding", "Report", "verify"]
 
 _NOTICES_MAX: Final = 20
 """Notices of one kind in one log that are told one by one; the rest is counted."""
-
-
-class Finding(NamedTuple):
-    """One place that is not as it should be."""
-
-    level: str
-    """`PROBLEM` or `NOTICE`."""
-    kind: str
-    """A word that scripts can rely on."""
-    where: str
-    """The log or file it is in; empty: the session itself."""
-    line: int | None
-    """The line of the log, from 1."""
-    byte: int | None
-    """Where it begins, in bytes from the beginning."""
-    length: int | None
-    """How many bytes it concerns."""
-    why: str
-
-
-class Checked(NamedTuple):
-    """How much was read."""
-
-    logs: int
-    records: int
-    messages: int
-    blobs: int
-    bytes: int
-    unchecked_files: int
-    """Plugins' files: their bytes are theirs, and were not looked into."""
-
-
-class Report(NamedTuple):
-    """What a verification found."""
-
-    findings: tuple[Finding, ...]
-    checked: Checked
-
-    @property
-    def problems(self) -> int:
-        """How many findings are problems."""
-        return sum(finding.level == PROBLEM for finding in self.findings)
 
 
 def verify(store: DirStore, progress: Callable[[int], None] | None = None) -> Report:
@@ -116,7 +71,11 @@ class _Work:
         self._bytes = 0
         self._blobs: dict[str, tuple[str, int]] = {}
         self._blobs_read = 0
-        self._unchecked = 0
+        self._unused: dict[str, int] = {}
+        self._others: set[str] = set()
+        self._looked: set[str] = set()
+        self._lost_in: dict[str, set[str]] = {}
+        self._lost_at: dict[str, set[int]] = {}
         self._there = self.names(store.files, FILES)
         self._imported = any(name.startswith(FOLDER) for name in self._there)
 
@@ -127,7 +86,7 @@ class _Work:
             self._messages,
             self._blobs_read,
             self._bytes,
-            self._unchecked,
+            len(self._others - self._looked),
         )
 
     def add(self, level: str, kind: str, where: str, why: str) -> None:
@@ -167,7 +126,7 @@ class _Work:
     def log(self, log: str) -> None:
         try:
             opened = open_log(self.store, log)
-            watch = _LogWatch(self, log, opened.size)
+            watch = LogWatch(self, log, opened.size)
             fold = LogFold(log, LogSource(opened, self.store), strict=False)
             fold.run(None, watch.look)
         except (SessionError, OSError) as error:
@@ -194,21 +153,27 @@ class _Work:
             UNASKED: "a result for {call!r}, which no call asked for",
             MERGEABLE: "two replies stand side by side that could be one",
         }
+        # Why: what an import brought is history as it happened, and where a record is lost the
+        # call may have been in it: no damage that anything could mend.
+        history = self._imported or log in self._lost_in
         counts: dict[str, int] = {}
         for kind, entry, call in problems:
-            # Why: what an import brought is history as it happened, not damage.
-            severe = kind == UNASKED and not self._imported
+            severe = kind == UNASKED and not history
             counts[kind] = counts.get(kind, 0) + 1
             if severe or counts[kind] <= _NOTICES_MAX:
                 why = f"message {entry}: {told[kind].format(call=call)}"
                 self.add(PROBLEM if severe else NOTICE, kind, log, why)
         for kind, count in counts.items():
-            if count > _NOTICES_MAX and (kind != UNASKED or self._imported):
+            if count > _NOTICES_MAX and (kind != UNASKED or history):
                 self.add(NOTICE, kind, log, f"{count - _NOTICES_MAX} more of this kind")
 
     def refers(self, log: str, line: int, names: list[str]) -> None:
         for name in names:
             self._blobs.setdefault(name, (log, line))
+
+    def lost(self, log: str, n: int, blobs: list[str]) -> None:
+        self._lost_in.setdefault(log, set()).update(blobs)
+        self._lost_at.setdefault(log, set()).add(n)
 
     def advance(self, size: int) -> None:
         if self._progress is not None:
@@ -226,17 +191,34 @@ class _Work:
 
     def files(self) -> None:
         there = set(self._there)
+        lost: set[str] = set().union(*self._lost_in.values())
         for name, (log, line) in sorted(self._blobs.items()):
             if BLOB_FOLDER + name not in there:
-                why = f"blob {name} is missing"
-                self.found.append(Finding(PROBLEM, "missing-blob", log, line, None, None, why))
+                known = name in lost
+                why = f"blob {name} is {'lost, as the log says' if known else 'missing'}"
+                level = NOTICE if known else PROBLEM
+                self.found.append(Finding(level, "missing-blob", log, line, None, None, why))
         for name in sorted(there):
             if name.startswith(BLOB_FOLDER):
                 self._blob(name)
             elif name.startswith(RECOVERED):
                 self._recovered(name)
-            elif name != META and not (name.startswith(FOLDER) and name.endswith(MAP_END)):
-                self._unchecked += 1
+            elif name != META:
+                self._others.add(name)
+        if self._unused:
+            self._tell_unused()
+
+    def _tell_unused(self) -> None:
+        """Tell the blobs that nothing names, whatever kind of file it is."""
+        from agentmem_cli.operations.collecting import unnamed
+
+        try:
+            unused = [name for name in unnamed(self.store) if name in self._unused]
+        except (OSError, SessionError):
+            return  # Why: what cannot be read is told where it is looked at.
+        for name in unused:
+            why = f"nothing in the session names it ({self._unused[name]} bytes)"
+            self.add(NOTICE, "unused-blob", name, why)
 
     def _blob(self, name: str) -> None:
         data = self._read(name)
@@ -250,7 +232,7 @@ class _Work:
             why = "its bytes are not those that its name says"
             self.add(PROBLEM, "mismatched-blob", name, why)
         if short not in self._blobs:
-            self.add(NOTICE, "unused-blob", name, f"no record names it ({len(data)} bytes)")
+            self._unused[name] = len(data)
 
     def _recovered(self, name: str) -> None:
         named = _DIGEST.search(name)
@@ -282,7 +264,7 @@ class _Work:
         from agentmem_cli.storage.survey import survey
 
         seen = survey(str(self.store.path))
-        if not seen.meta_size:
+        if META not in self._there:
             return
         if seen.meta is None:
             why = f"{seen.meta_size} bytes, more than a meta may have; it was not read"
@@ -294,10 +276,18 @@ class _Work:
         except BadMeta as error:
             self.add(PROBLEM, "meta", META, f"{error}; the logs tell the same")
             return
+        self._known_lost(meta)
         lost = self._lost(noted_sizes(meta) or {}, {log: size for log, size, _ in seen.logs})
         if not (lost or is_fresh(seen, meta)):
             why = "not of the logs as they stand; a listing goes by the logs"
             self.add(NOTICE, "stale-meta", META, why)
+
+    def _known_lost(self, meta: SessionMeta) -> None:
+        """Tell the logs that a repair found gone, or shorter than they were."""
+        from agentmem_cli.operations.repaired_meta import lost_logs
+
+        for log, size in lost_logs(meta).items():
+            self.add(NOTICE, "lost-log", log, f"it had {size} bytes once, as the meta says")
 
     def _lost(self, noted: dict[str, JSON], sizes: dict[str, int]) -> bool:
         """Name the logs that are gone, or shorter than the meta noted; logs only ever grow."""
@@ -318,70 +308,16 @@ class _Work:
         """Check the maps of imports, which say what of a source stands in the logs."""
         if not self._imported:
             return
-        from agentmem_cli.operations.imports.checking import AWAITED, check_maps
+        from agentmem_cli.operations.imports.checking import BAD, check_maps
 
         try:
-            for bad in check_maps(self.store, self._logs):
-                self.add(NOTICE if bad.kind == AWAITED else PROBLEM, bad.kind, bad.file, bad.why)
+            found = check_maps(
+                self.store, self._logs, looked=self._looked, noted_lost=self._lost_at
+            )
+            for bad in found:
+                self.add(PROBLEM if bad.kind == BAD else NOTICE, bad.kind, bad.file, bad.why)
         except (OSError, SessionError) as error:
             self.add(PROBLEM, "unreadable", FOLDER, str(error))
 
-
-class _LogWatch:
-    """Looks into the messages of one log as it is folded."""
-
-    def __init__(self, work: _Work, log: str, size: int) -> None:
-        self._work = work
-        self._log = log
-        self._size = size
-        self._told = 0
-        self._waiting: Waiting | None = Waiting()
-        self._ids: list[int] = []
-
-    def look(self, line: Line, _: LogFold) -> None:
-        fields = line.fields
-        kind = fields.get("type")
-        if kind == "push":
-            self._entries(line, fields.get("entries"), paired=True)
-        elif kind in ("splice", "reset"):
-            # Why: what pairs is the conversation as it stands, so it is looked at in the end.
-            self._waiting = None
-            state = fields.get("state")
-            inner = state.get("entries") if isinstance(state, dict) else fields.get("with")
-            self._entries(line, inner, paired=False)
-        if line.offset - self._told > _TELL_BYTES:
-            self._work.advance(line.offset - self._told)
-            self._told = line.offset
-
-    def _entries(self, line: Line, entries: object, *, paired: bool) -> None:
-        for entry in entries if isinstance(entries, list) else []:
-            if not isinstance(entry, dict):
-                continue
-            message = entry.get("message")
-            if not isinstance(message, dict):
-                continue
-            if paired and self._waiting is not None:
-                calls = self._waiting.feed(message)
-                self._ids.append(entry.get("id", -1))
-            else:
-                calls = calls_of(message)
-            if calls.images and (names := blob_names(message)):
-                self._work.refers(self._log, line.number, names)
-
-    def finish(self, fold: LogFold) -> None:
-        self._work.advance(self._size - self._told)
-        waiting, ids = self._waiting, self._ids
-        # Why: a push that was refused left the conversation without its entries.
-        if waiting is None or len(ids) != len(fold.conversation):
-            waiting = Waiting()
-            ids = [entry.id for entry in fold.conversation.entries]
-            for entry in fold.conversation.entries:
-                waiting.feed(entry.stored.value)
-        # Why: calls that wait at the very end may still be answered.
-        problems = [(problem.kind, ids[problem.at], problem.call) for problem in waiting.problems]
-        self._work.pairing(self._log, problems)
-
-
-_TELL_BYTES: Final = 4 << 20
 
 _DIGEST: Final = re.compile(r"-([0-9a-f]{64})\.part$")

@@ -24,3 +24,9 @@ FORKED_FROM: Final = "agentmem.forked_from"
 
 NAME: Final = "agentmem.name"
 """The saved value of an agent's name as it was given, where its log is called otherwise."""
+
+LOST: Final = "agentmem.lost"
+"""The kind of side record that stands in the place of what a repair found lost."""
+
+REPAIRS: Final = "agentmem.repairs"
+"""The header's field that tells of repairs: ``[{"t": ms}]``, oldest first."""

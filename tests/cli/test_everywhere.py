@@ -94,6 +94,10 @@ WORDS: dict[str, str] = {
     "rewrite": "S --replace-file PAIRS --yes --force",
     "remap": "/old=/new S --yes --force",
     "verify": "S",
+    "repair": "S",
+    "gc": "S --yes",
+    "rm": "S",
+    "prune": "--larger 1B",
     "schema": "",
     "completion": "bash",
 }

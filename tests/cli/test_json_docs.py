@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -251,7 +252,16 @@ def _replacing(root: Path, tmp_path: Path) -> list[tuple[str | Path, ...]]:
     pairs = building.put(tmp_path / "pairs", b"/new ==> /newest\n")
     look: list[str | Path] = ["--no-rules", "--literals", values]
     yes = ("--yes", "--force")
+    write(root, "cracked", "main", join([header(), b"junk", pushed(2, message("user", "x"))]))
+    write(root, "waste", "main", join([header(), pushed(1, message("user", "x"))]))
+    for name in (f"files/blobs/{'0' * 64}.png", f"files/blobs/{'1' * 64}.png"):
+        put = building.put(root / "waste" / name, b"x")
+        os.utime(put, (1, 1) if "0" in name else None)
     return [
+        ("repair", "cracked", "--force"),
+        ("gc", "waste", "--dry-run", "--force"),
+        ("rm", "waste", "--yes", "--force"),
+        ("prune", "--title", "nothing fits", "--dry-run"),
         ("remap", "/old=/new", "six", "broken", "--everywhere", *yes),
         ("rewrite", "--replace-file", pairs, "six", *yes),
         ("rewrite", "--replace-file", pairs, "--files", tmp_path / "t", *yes),

@@ -1,0 +1,226 @@
+"""The commands that remove whole sessions: rm, prune."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from agentmem_cli.cli.many import BusyForceOption, IdleOption, Sought, idle_ms
+from agentmem_cli.cli.options import (
+    DryRunOption,
+    JsonOption,
+    LabelOption,
+    LargerOption,
+    ModelOption,
+    OlderOption,
+    SinceOption,
+    TitleOption,
+    UntilOption,
+    YesOption,
+)
+from agentmem_cli.cli.rewritten import ProjectOption
+from agentmem_cli.cli.settings import Settings
+from agentmem_cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agentmem_cli.cli.output import Output
+    from agentmem_cli.operations.catalog import Found
+    from agentmem_cli.operations.removing import Goes
+    from agentmem_cli.session.codec import JSON
+
+SCHEMA: Final = "agentmem.rm/1"
+
+
+def rm(
+    context: typer.Context,
+    sessions: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SESSION...",
+            help="Sessions: paths, names or beginnings of them, or @last.",
+        ),
+    ],
+    if_idle: IdleOption = "60s",
+    force: BusyForceOption = False,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
+    json: JsonOption = False,
+) -> int | None:
+    """Remove whole sessions: logs, blobs, kept sources, all of it.
+
+    Without --yes it says what would go, and asks where a person can answer.
+    It cannot be undone. What was imported stands where it came from.
+    """
+    from agentmem_cli.cli.opening import find_shown
+
+    settings = Settings.of(context)
+    found = list(dict.fromkeys(find_shown(settings, words) for words in sessions))
+    run = _Run(settings, idle_ms(if_idle, force=force), dry_run=dry_run, yes=yes, json=json)
+    return run.all(found)
+
+
+def prune(
+    context: typer.Context,
+    project: ProjectOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    model: ModelOption = None,
+    label: LabelOption = None,
+    title: TitleOption = None,
+    larger: LargerOption = None,
+    older: OlderOption = None,
+    if_idle: IdleOption = "60s",
+    force: BusyForceOption = False,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
+    json: JsonOption = False,
+) -> int | None:
+    """Remove the sessions that all filters fit; at least one is needed.
+
+    Times are those of records, never of files. Without --yes it says what
+    would go, and asks where a person can answer. It cannot be undone.
+    """
+    given = dict(locals())
+    settings = Settings.of(context)
+    sought = Sought(given)
+    if not sought.given:
+        msg = "prune needs a filter, so that it never means all sessions"
+        raise UsageError(msg, hint="Like --older 90d; rm takes names.")
+    found = _old_enough(settings, sought.chosen(settings), until=until, older=older)
+    run = _Run(settings, idle_ms(if_idle, force=force), dry_run=dry_run, yes=yes, json=json)
+    return run.all(found)
+
+
+def _old_enough(
+    settings: Settings, found: list[Found], *, until: str | None, older: str | None
+) -> list[Found]:
+    """Leave out the sessions whose logs say that they are newer than their metas do."""
+    from agentmem_cli.cli.options import filters
+    from agentmem_cli.operations.removing import newest_ms
+
+    end_ms = filters(settings, until=until, older=older).until_ms
+    if end_ms is None:
+        return found
+    return [each for each in found if (time := newest_ms(each)) is not None and time < end_ms]
+
+
+class _Run:
+    """One run over some sessions."""
+
+    def __init__(
+        self, settings: Settings, if_idle_ms: int | None, *, dry_run: bool, yes: bool, json: bool
+    ) -> None:
+        self._settings = settings
+        self._if_idle_ms = if_idle_ms
+        self._dry_run = dry_run
+        self._yes = yes
+        self._json = json
+        self._status: int | None = None
+
+    def all(self, found: Sequence[Found]) -> int | None:
+        """Tell what would go; remove it where that is wanted; return the exit status."""
+        from agentmem_cli.cli.output import talk
+        from agentmem_cli.cli.render import count
+
+        if not found:
+            talk("No session fits: nothing was removed.")
+            return None
+        dry = self._dry_run or not self._yes
+        if dry:
+            ready = self._pass(found, dry=True)
+            if self._dry_run or not self._settings.asks or not ready:
+                how = "" if self._dry_run else " Add --yes to remove."
+                talk(f"Nothing was removed (dry run).{how}")
+                return self._status
+            sessions = count(len(ready), "session")
+            if not typer.confirm(f"Remove {sessions}? It cannot be undone.", err=True):
+                talk("Nothing was removed.")
+                return 1
+            found = ready
+        self._pass(found, dry=False)
+        return self._status
+
+    def _pass(self, found: Sequence[Found], *, dry: bool) -> list[Found]:
+        """Do each; return those that nothing kept from it."""
+        from agentmem_cli.cli.failure import failed
+        from agentmem_cli.errors import AgentMemError
+
+        done: list[Found] = []
+        with self._settings.output() as out:
+            for each in found:
+                try:
+                    goes = self._one(each, dry=dry)
+                except (AgentMemError, OSError) as error:
+                    if len(found) == 1:
+                        raise
+                    status = failed(out, each.id, error, json=self._json)
+                    self._status = max(self._status or 0, status)
+                    continue
+                done.append(each)
+                self._tell(out, goes, dry=dry)
+        return done
+
+    def _one(self, found: Found, *, dry: bool) -> Goes:
+        from agentmem_cli.operations.catalog import open_session
+        from agentmem_cli.operations.removing import (
+            check_is_itself,
+            check_is_session,
+            goes_with,
+            remove,
+        )
+
+        settings = self._settings
+        check_is_itself(found)
+        store = open_session(found, lock_wait_s=settings.lock_wait_s, finish=False)
+        check_is_session(settings.root, found, store)
+        goes = goes_with(found, store, settings.now_ms)
+        if not dry:
+            remove(found, store, now_ms=settings.now_ms, if_idle_ms=self._if_idle_ms)
+        return goes
+
+    def _tell(self, out: Output, goes: Goes, *, dry: bool) -> None:
+        from agentmem_cli.cli.clock import screen_time
+        from agentmem_cli.cli.output import warn
+        from agentmem_cli.cli.render import count, size
+        from agentmem_cli.cli.text import one_line
+
+        if self._json:
+            out.object(SCHEMA, _fields(goes, dry=dry))
+            return
+        when = "no time known"
+        if goes.updated_ms is not None:
+            when = f"last written {screen_time(goes.updated_ms, self._settings.zone)}"
+        parts = [
+            count(goes.agents, "agent"),
+            count(goes.logs, "log"),
+            count(goes.blobs, "blob"),
+            count(goes.files, "other file"),
+            size(goes.size),
+        ]
+        title = f" {goes.title!r}" if goes.title else ""
+        word = "would be removed" if dry else "removed"
+        out.line(one_line(f"{word}  {goes.found.id}:{title} {when}; {', '.join(parts)}"))
+        if goes.kin:
+            warn(f"{goes.found.id}: these hold messages of it too, and stay: {', '.join(goes.kin)}")
+
+
+def _fields(goes: Goes, *, dry: bool) -> dict[str, JSON]:
+    from agentmem_cli.cli.clock import utc_time
+
+    return {
+        "session": goes.found.id,
+        "path": goes.found.path,
+        "dry_run": dry,
+        "removed": not dry,
+        "title": goes.title,
+        "updated": None if goes.updated_ms is None else utc_time(goes.updated_ms),
+        "agents": goes.agents,
+        "logs": goes.logs,
+        "blobs": goes.blobs,
+        "files": goes.files,
+        "bytes": goes.size,
+        "kin": list(goes.kin),
+    }

@@ -1,0 +1,153 @@
+"""The meta after a repair: made anew from the logs as they will be, a bad one set aside."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Final, cast
+
+from agentmem_cli.operations.listing import OURS, beginning_of, is_fresh, noted_sizes
+from agentmem_cli.operations.metas import noted, rebuilt
+from agentmem_cli.operations.repaired import Mended
+from agentmem_cli.session.meta import META, BadMeta, SessionMeta
+from agentmem_cli.session.refiling import copied
+from agentmem_cli.session.writer import RECOVERED
+from agentmem_cli.storage.survey import survey
+
+if TYPE_CHECKING:
+    from agentmem_cli.session.codec import JSON
+    from agentmem_cli.storage.batch import DirBatch
+    from agentmem_cli.storage.directory import DirStore
+    from agentmem_cli.storage.store import LogFile, Store
+    from agentmem_cli.storage.survey import Survey
+
+LOST_LOGS: Final = "lost"
+"""What of our own in ``listed`` says which logs were gone or shorter, and how long they were."""
+
+
+class StagedView:
+    """A session as a batch will leave it, to be read like a store."""
+
+    def __init__(self, store: DirStore, batch: DirBatch) -> None:
+        """Look at *store* through *batch*."""
+        self.store = store
+        self.batch = batch
+
+    def as_store(self) -> Store:
+        """Return it as a store, for what only reads."""
+        return cast("Store", self)
+
+    def logs(self) -> list[str]:
+        """Return the names of all logs."""
+        return self.store.logs()
+
+    def open_log(self, name: str) -> LogFile:
+        """Open a log as it will be."""
+        return self.batch.open_staged_log(name)
+
+    def read_log(self, name: str) -> bytes:
+        """Return a whole log as it will be."""
+        with self.open_log(name) as opened:
+            return opened.read_at(0, opened.size)
+
+    def files(self) -> list[str]:
+        """Return the names of all files as they will be."""
+        return self.batch.files()
+
+    def read_file(self, name: str) -> bytes:
+        """Return a file's bytes as they will be."""
+        return self.batch.read_file(name)
+
+    def write_file(self, name: str, data: bytes) -> None:
+        """Put *data* at *name*."""
+        self.batch.write_file(name, data)
+
+
+def mend_meta(view: StagedView, *, logs_change: bool, damaged: int) -> list[Mended]:
+    """Write the meta anew where it is not of the logs as they will be; tell what was done.
+
+    Args:
+        view: The session as it will be.
+        logs_change: Whether it has other logs then.
+        damaged: Damaged places that are left in them.
+    """
+    seen = survey(str(view.store.path))
+    there = META in view.store.files()
+    if not seen.logs and not there:
+        return []
+    old, why = _read(seen) if there else (SessionMeta(), "there was none")
+    lost = {} if why is not None else _lost(view, old, seen)
+    if why is None and not logs_change and not lost and is_fresh(seen, old):
+        return []
+    aside = None
+    if there and why is not None and seen.meta_size:
+        aside = _set_aside(view)
+    before, started = rebuilt(view.as_store(), old, None)
+    sizes = {}
+    for log in view.logs():
+        with view.open_log(log) as opened:
+            sizes[log] = opened.size
+    meta = _with_lost(noted(before, sizes, started, damaged), lost)
+    view.write_file(META, meta.encode())
+    told = [Mended("meta", META, f"made anew from the logs ({why or 'not of them'})", aside)]
+    for log, size in lost.items():
+        told.append(Mended("lost-log", log, f"it had {size} bytes once; the meta says so"))
+    return told
+
+
+def _read(seen: Survey) -> tuple[SessionMeta, str | None]:
+    """Return the meta, or what can be read of it and why that is not all."""
+    if seen.meta is None:
+        return SessionMeta(), f"{seen.meta_size} bytes, more than a meta may have"
+    try:
+        return SessionMeta.decode(seen.meta), None
+    except BadMeta as error:
+        return beginning_of(seen.meta) or SessionMeta(), str(error)
+
+
+def _lost(view: StagedView, meta: SessionMeta, seen: Survey) -> dict[str, int]:
+    """Return the logs that are gone or shorter than the meta noted, and their bytes then."""
+    sizes = {log: size for log, size, _ in seen.logs}
+    lost: dict[str, int] = {}
+    for log, size in (noted_sizes(meta) or {}).items():
+        if type(size) is not int or sizes.get(log, 0) >= size:
+            continue
+        if log in sizes and _is_rewritten(view, log):
+            continue
+        lost[log] = size
+    return lost
+
+
+def _is_rewritten(view: StagedView, log: str) -> bool:
+    from agentmem_cli.session.heads import read_head
+
+    header = read_head(view.store, log).header
+    return header is not None and bool(header.rewrites)
+
+
+def _with_lost(meta: SessionMeta, lost: dict[str, int]) -> SessionMeta:
+    ours = meta.listed.get(OURS)
+    if not lost or not isinstance(ours, dict):
+        return meta
+    before = ours.get(LOST_LOGS)
+    told: JSON = {**(before if isinstance(before, dict) else {}), **lost}
+    return meta._replace(listed={**meta.listed, OURS: {**ours, LOST_LOGS: told}})
+
+
+def lost_logs(meta: SessionMeta) -> dict[str, int]:
+    """Return the logs that a repair found gone or shorter, and how many bytes they had."""
+    ours = meta.listed.get(OURS)
+    told = ours.get(LOST_LOGS) if isinstance(ours, dict) else None
+    found = told.items() if isinstance(told, dict) else ()
+    return {log: size for log, size in found if type(size) is int}
+
+
+def _set_aside(view: StagedView) -> str:
+    digest = hashlib.sha256()
+    with view.store.open_file(META) as opened:
+        for data in copied(opened, 0, opened.size):
+            digest.update(data)
+        name = f"{RECOVERED}{META}-{digest.hexdigest()}.part"
+        sink = view.batch.open_file(name)
+        for data in copied(opened, 0, opened.size):
+            sink.write(data)
+    return name

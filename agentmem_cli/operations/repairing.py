@@ -1,0 +1,307 @@
+"""`repair`: mends what `verify` named, sets aside, never deletes.
+
+All of it is one batch: killed anywhere, a session is as it was or as it will be.
+Leftovers and modes come after that; each of these is a step of its own.
+
+Source: DESIGN.md, "Repairing".
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
+
+from agentmem_cli.errors import ConflictError
+from agentmem_cli.operations.lost import NamedBlobs
+from agentmem_cli.operations.repaired import Left, Mended, Repaired, recovered_name, told_of
+from agentmem_cli.operations.repaired_meta import StagedView, mend_meta
+from agentmem_cli.operations.verify import PROBLEM, verify
+from agentmem_cli.session.aside import Aside
+from agentmem_cli.session.change import ChangeRecord, SetAside
+from agentmem_cli.session.damaged import survey
+from agentmem_cli.session.fold import LogFold
+from agentmem_cli.session.images import BLOB_FOLDER
+from agentmem_cli.session.keys import LOST
+from agentmem_cli.session.mending import BY, joined, mend
+from agentmem_cli.session.reader import fold_log
+from agentmem_cli.session.record import encode_record
+from agentmem_cli.session.refiling import copied
+from agentmem_cli.session.source import LogSource
+from agentmem_cli.session.stamp import Stamp
+from agentmem_cli.session.writer import RECOVERED, changing
+from agentmem_cli.storage.care import clear_leftovers, tighten
+from agentmem_cli.storage.layout import REDO
+from agentmem_cli.storage.seen import IDLE_MS, refuse_busy
+from agentmem_cli.storage.trial import TrialBatch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+    from agentmem_cli.session.codec import JSON
+    from agentmem_cli.session.damaged import Survey
+    from agentmem_cli.session.lines import Damage
+    from agentmem_cli.session.mending import Counts
+    from agentmem_cli.storage.batch import DirBatch
+    from agentmem_cli.storage.directory import DirStore
+
+
+class Wanted(NamedTuple):
+    """What is wanted of a repair."""
+
+    now_ms: int
+    if_idle_ms: int | None = IDLE_MS
+    tighten: bool = False
+    """Whether others may no longer read it."""
+    unknown: bool = False
+    """Whether records of types that are not known are set aside; else their log stays."""
+    dry_run: bool = False
+    progress: Callable[[int], None] | None = None
+
+
+def repair(store: DirStore, wanted: Wanted) -> Repaired:
+    """Mend a session.
+
+    Args:
+        store: The session.
+        wanted: What is wanted.
+
+    Returns:
+        What was done, or with ``dry_run`` would be.
+
+    Raises:
+        errors.ConflictError: Another program is writing to it.
+        errors.Busy: The lock was not free in time.
+        OSError: The system refused; nothing changed, unless the error's notes say that the
+            next command finishes it.
+    """
+    refuse_busy(store, wanted.if_idle_ms, wanted.now_ms, locked=False)
+    done = _unfinished(store, dry_run=wanted.dry_run)
+    with changing(""), _batch(store, dry_run=wanted.dry_run) as batch:
+        refuse_busy(store, wanted.if_idle_ms, wanted.now_ms)
+        work = _Work(store, batch, wanted)
+        work.run()
+    done += work.done
+    names = store.leftovers()
+    if names and not wanted.dry_run:
+        names = clear_leftovers(store)
+    why = "removed: a program that was stopped left it"
+    done += [Mended("leftover", name, why) for name in names if name != REDO]
+    left = work.left
+    loose = store.loose()
+    if loose and wanted.tighten:
+        loose = loose if wanted.dry_run else tighten(store)
+        done += [Mended("loose-mode", name, "kept to its owner") for name in loose]
+    elif wanted.dry_run:
+        why = "other users of this machine may read it; --tighten ends that"
+        left += [Left("loose-mode", name, why) for name in loose]
+    if not wanted.dry_run:
+        # Why looked at again: what is left is what verify says is left.
+        left = [
+            Left(found.kind, found.where, found.why)
+            for found in verify(store, wanted.progress).findings
+            if found.level == PROBLEM
+        ]
+    return Repaired(tuple(done), tuple(left))
+
+
+def _batch(store: DirStore, *, dry_run: bool) -> AbstractContextManager[DirBatch]:
+    if not dry_run:
+        return store.batch()
+    # Why cast: a trial has as much of a batch as is used here.
+    return cast("AbstractContextManager[DirBatch]", TrialBatch(store))
+
+
+def _unfinished(store: DirStore, *, dry_run: bool) -> list[Mended]:
+    """Finish what a crash left undone, or give it up and keep its bytes."""
+    if not store.pending():
+        return []
+    if dry_run:
+        return [Mended("unfinished-change", "", "finished, or given up and set aside")]
+    try:
+        store.recover()
+    except ConflictError:
+        names = store.give_up()
+        why = "given up, since another program wrote meanwhile; what was staged is set aside"
+        return [Mended("unfinished-change", "", why, name) for name in names] or [
+            Mended("unfinished-change", "", why)
+        ]
+    return [Mended("unfinished-change", "", "finished")]
+
+
+class _Work:
+    """One repair on its way; its steps come in the order of its methods."""
+
+    def __init__(self, store: DirStore, batch: DirBatch, wanted: Wanted) -> None:
+        self.done: list[Mended] = []
+        self.left: list[Left] = []
+        self._store = store
+        self._batch = batch
+        self._wanted = wanted
+        self._view = StagedView(store, batch)
+        self._told = wanted.progress or _pass_by
+        self._ends: dict[str, _End] = {}
+        self._refused: set[str] = set()
+        self._edited = False
+
+    def run(self) -> None:
+        for log in self._store.logs():
+            self._log(log)
+        for name in self._store.files():
+            if name.startswith((BLOB_FOLDER, RECOVERED)):
+                self._named_by_bytes(name)
+        self._lost_images()
+        damaged = 0
+        for log in self._store.logs():
+            damages = self._end(log).damages
+            damaged += len(damages)
+            self.left += [Left(each.kind, log, each.why) for each in damages]
+        if not self._refused:
+            # Why only then: what a newer program says of a log is not to be said anew here.
+            self.done += mend_meta(self._view, logs_change=self._edited, damaged=damaged)
+
+    def _log(self, log: str) -> None:
+        with self._store.open_log(log) as opened:
+            source = LogSource(opened, self._store)
+            fold = LogFold(log, source, strict=False).run()
+            self._told(opened.size)
+            self._ends[log] = _End.of(fold)
+            if not fold.damages:
+                return
+            found = survey(opened)
+            if found.format is not None or (found.unknown and not self._wanted.unknown):
+                self._refused.add(log)
+                return
+            counts = self._mend(log, source, found, "", write=False)
+            if not counts.edited and not counts.aside:
+                return
+            del self._ends[log]
+            self._edited = True
+            digest = hashlib.sha256()
+            for data in joined(opened, counts.aside):
+                digest.update(data)
+            name = recovered_name(log, digest.hexdigest())
+            if counts.edited:
+                self._mend(log, source, found, name, write=True)
+            else:
+                self._batch.cut_log(log, opened.size, opened.size - counts.torn)
+            if counts.aside:
+                sink = self._batch.open_file(name)
+                for data in joined(opened, counts.aside):
+                    sink.write(data)
+            self.done += told_of(log, counts, name if counts.aside else None)
+
+    def _mend(
+        self, log: str, source: LogSource, found: Survey, file: str, *, write: bool
+    ) -> Counts:
+        size = source.log.size
+
+        def sink_of() -> Callable[[bytes], object]:
+            return self._batch.open_log_new(log, size).write
+
+        return mend(
+            log,
+            source,
+            found,
+            file=file,
+            now_ms=self._wanted.now_ms,
+            sink_of=sink_of if write else None,
+            told=self._told,
+        )
+
+    def _end(self, log: str) -> _End:
+        """Return what a log comes to as it will be."""
+        if log not in self._ends:
+            self._ends[log] = _End.of(fold_log(self._view.as_store(), log, strict=False))
+        return self._ends[log]
+
+    def _named_by_bytes(self, name: str) -> None:
+        """Set a blob aside that is not what its name says; call a recovered file what it is."""
+        digest = self._store.file_sha256(name)
+        self._told(self._store.file_stat(name).size)
+        named = _DIGEST.search(name)
+        if name.startswith(BLOB_FOLDER):
+            short = name.removeprefix(BLOB_FOLDER)
+            if short.partition(".")[0] == digest:
+                return
+            target, kind = f"{RECOVERED}{short}-{digest}.part", "mismatched-blob"
+            why = "set aside: its bytes are not those that its name says"
+        else:
+            if named is None or named[1] == digest:
+                return
+            target, kind = f"{name[: named.start(1)]}{digest}.part", "mismatched-recovered"
+            why = "called by the bytes that it has"
+        with self._store.open_file(name) as opened:
+            sink = self._batch.open_file(target)
+            for data in copied(opened, 0, opened.size):
+                sink.write(data)
+        self._batch.remove_file(name)
+        self.done.append(Mended(kind, name, why, target))
+
+    # -- images that are lost ----------------------------------------------
+
+    def _lost_images(self) -> None:
+        """Note in each log which of the blobs that it names are lost."""
+        there = set(self._batch.files())
+        lost: dict[str, list[str]] = {}
+        for log in self._store.logs():
+            named = NamedBlobs()
+            with self._batch.open_staged_log(log) as opened:
+                if not any(b"blob:" in data for data in copied(opened, 0, opened.size, overlap=4)):
+                    continue
+            fold_log(self._view.as_store(), log, strict=False, on_record=named.look)
+            names = [name for name in named.names if BLOB_FOLDER + name not in there]
+            names = [name for name in names if name not in named.noted]
+            if names and log in self._refused:
+                told = (f"blob {name} is missing" for name in names)
+                self.left += [Left("missing-blob", log, why) for why in told]
+            elif names:
+                lost[log] = names
+        for log, names in lost.items():
+            self._note_lost(log, names)
+
+    def _note_lost(self, log: str, names: list[str]) -> None:
+        end = self._end(log)
+        blobs: list[JSON] = [*names]
+        change = SetAside(end.next_aside, Aside(LOST, BY, {"blobs": blobs}, end.after))
+        last_n = max(self._end(each).last_n for each in self._store.logs())
+        at = self._wanted.now_ms
+        line = encode_record(Stamp(last_n + 1, end.last_seq + 1, at), ChangeRecord(change, BY, at))
+        self._batch.append_log(log, end.size, line)
+        del self._ends[log]
+        self._edited = True
+        for name in names:
+            self.done.append(Mended("missing-blob", log, f"blob {name} is lost; the log says so"))
+
+
+class _End(NamedTuple):
+    """What a log comes to, as far as a repair needs it."""
+
+    size: int
+    last_seq: int
+    last_n: int
+    next_aside: int
+    after: int | None
+    """The id of the last message."""
+    damages: tuple[Damage, ...]
+
+    @classmethod
+    def of(cls, fold: LogFold) -> _End:
+        conversation = fold.conversation
+        entries = conversation.entries
+        return cls(
+            fold.source.log.size,
+            fold.last_seq,
+            fold.last_n,
+            conversation.next_aside,
+            entries[-1].id if entries else None,
+            tuple(fold.damages),
+        )
+
+
+_DIGEST: Final = re.compile(r"-([0-9a-f]{64})\.part$")
+
+
+def _pass_by(_: int) -> None:
+    """Do nothing: nobody looks on."""

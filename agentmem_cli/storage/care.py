@@ -1,0 +1,138 @@
+"""What lies about beside and in sessions, and making them private."""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from agentmem_cli.storage.batch import clear
+from agentmem_cli.storage.files import Folder, remove_tree
+from agentmem_cli.storage.layout import LOCK, STAGES, TRASH, split
+from agentmem_cli.storage.listing import leftovers, loose
+from agentmem_cli.storage.locks import held
+
+if TYPE_CHECKING:
+    from agentmem_cli.storage.directory import DirStore
+
+
+class Left(NamedTuple):
+    """A folder under the root that a command left which was stopped."""
+
+    name: str
+    """Its path below the root, with slashes."""
+    why: str
+
+
+_STAGE = "a session that an import had not finished when it was stopped"
+_TRASH = "a session that was being removed when the command was stopped"
+
+
+def left_in_root(root: str) -> list[Left]:
+    """Return what stands under *root* of sessions half made or half removed, sorted.
+
+    A stage whose lock is held is one that is being made. Links are none.
+    Nothing is changed, and nothing is locked for longer than the look.
+    """
+    found = [Left(name, _TRASH) for name in _folders(root) if name.endswith(TRASH)]
+    stages = os.path.join(root, STAGES)
+    if not os.path.islink(stages):
+        found += [
+            Left(f"{STAGES}/{name}", _STAGE)
+            for name in _folders(stages)
+            if not _is_held(os.path.join(stages, name))
+        ]
+    return sorted(found)
+
+
+def remove_left(root: str, name: str) -> bool:
+    """Remove what `left_in_root` named; return whether it is gone now.
+
+    Raises:
+        OSError: The system refused; a part of it may be gone.
+    """
+    path = os.path.join(root, name)
+    if os.path.islink(path) or not os.path.isdir(path):
+        return not os.path.lexists(path)
+    if name.endswith(TRASH):
+        remove_tree(path)
+        return True
+    with held(path, 0.0) as lock:
+        if lock.depth > 1:
+            return False  # this very thread is making it
+        remove_tree(path)
+    with suppress(OSError):
+        os.rmdir(os.path.join(root, STAGES))
+    return True
+
+
+def _folders(path: str) -> list[str]:
+    try:
+        with os.scandir(path) as entries:
+            return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+
+
+def _is_held(folder: str) -> bool:
+    """Whether another program, or another part of this one, holds the lock in *folder*."""
+    try:
+        import fcntl
+    except ImportError:
+        return False
+    try:
+        descriptor = os.open(os.path.join(folder, LOCK), os.O_RDONLY | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def clear_leftovers(store: DirStore) -> list[str]:
+    """Remove part files and trash of any program in a session; return what was there.
+
+    Raises:
+        Busy: The lock was not free in time.
+        OSError: The system refused.
+    """
+    with held(str(store.path), store.lock_wait_s) as lock, Folder.at(str(store.path)) as root:
+        found = [path for path in leftovers(root) if split(path)[1] not in lock.live]
+        if found:
+            clear(root, lock.live)
+    return found
+
+
+def tighten(store: DirStore) -> list[str]:
+    """Take from group and others what they may do with a session; return what was loose.
+
+    Raises:
+        Busy: The lock was not free in time.
+        OSError: The system refused.
+    """
+    with held(str(store.path), store.lock_wait_s), Folder.at(str(store.path)) as root:
+        found = loose(root)
+        # Why the outermost last: a folder that keeps others out hides what it holds from a look.
+        for path in reversed(found):
+            _close(root, path)
+    return found
+
+
+def _close(root: Folder, path: str) -> None:
+    """Keep group and others out of one file or folder; nothing behind a link changes."""
+    folders, name = split(path)
+    with root.walk(folders) as folder:
+        found = folder.lstat(name).st_mode
+        mode = stat.S_IMODE(found) & ~(stat.S_IRWXG | stat.S_IRWXO)
+        if stat.S_ISDIR(found):
+            with folder.walk([name] if name != "." else []) as inner:
+                assert inner.fd is not None
+                os.fchmod(inner.fd, mode)
+        elif stat.S_ISREG(found):
+            with folder.opened(name) as descriptor:
+                os.fchmod(descriptor, mode)

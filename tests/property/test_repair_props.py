@@ -1,0 +1,184 @@
+"""Whatever is done to the bytes of a log: after repair it reads strictly, and no byte is gone."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from agentmem_cli.operations.findings import PROBLEM
+from agentmem_cli.operations.repairing import Wanted, repair
+from agentmem_cli.operations.verify import verify
+from agentmem_cli.session.codec import dumps
+from agentmem_cli.session.fold import BAD_STAMP, NOT_APPLIED
+from agentmem_cli.session.pairing import UNASKED
+from agentmem_cli.session.reader import fold_log
+from agentmem_cli.storage.directory import DirStore
+from tests.cli.running import at, header, join, message, pushed, record, said, write
+
+if TYPE_CHECKING:
+    from agentmem_cli.session.codec import JSON, Object
+    from agentmem_cli.session.fold import LogFold
+
+_ASIDE: Object = {"kind": "note", "author": {"kind": "rig"}, "after": 0, "value": [1]}
+_CALL: Object = {"type": "toolcall", "id": "c1", "function": {"name": "ls", "arguments": {}}}
+_RESULT: Object = {"type": "toolresult", "call": "c1", "name": "ls", "content": []}
+_EDIT: Object = {"message": message("user", "instead"), "id": 4}
+
+
+def _splice() -> bytes:
+    fields: dict[str, JSON] = {"from": 0, "to": 1, "removed": [0], "with": [_EDIT]}
+    return dumps({"seq": 7, "n": 15, "t": at(7), "type": "splice", **fields})
+
+
+LINES = [
+    header(n=3),
+    said(1, "one", n=4),
+    said(2, 'two {"seq":1,"n":1,"t":1,"type":"push"}', "assistant", n=5),
+    record(3, "state", n=9, key="rig::model", value="a/b"),
+    pushed(4, {"role": "assistant", "content": [_CALL]}, id_=2, n=10),
+    pushed(5, {"role": "user", "content": [_RESULT]}, id_=3, n=11),
+    record(6, "aside", n=12, id=0, aside=_ASIDE),
+    _splice(),
+    record(8, "halt", n=16, halt="kept"),
+    said(9, "nine", id_=5, n=20),
+    said(10, "ten", "assistant", id_=6, n=21),
+]
+DATA = join(LINES)
+
+
+def _cut(data: bytes, at_: int, size: int) -> bytes:
+    return data[:at_] + data[at_ + size :]
+
+
+def _double(data: bytes, at_: int, size: int) -> bytes:
+    return data[: at_ + size] + data[at_:]
+
+
+def _zero(data: bytes, at_: int, size: int) -> bytes:
+    return data[:at_] + b"\0" * len(data[at_ : at_ + size]) + data[at_ + size :]
+
+
+def _flip(data: bytes, at_: int, size: int) -> bytes:
+    if at_ >= len(data):
+        return data
+    return data[:at_] + bytes([data[at_] ^ (1 << size % 8)]) + data[at_ + 1 :]
+
+
+def _glue(data: bytes, at_: int, size: int) -> bytes:
+    return data[:at_] + data[at_ : at_ + size * 9].replace(b"\n", b"", 1) + data[at_ + size * 9 :]
+
+
+def _drop_line(data: bytes, at_: int, _: int) -> bytes:
+    lines = data.splitlines(keepends=True)
+    return b"".join(lines[: at_ % len(lines)] + lines[at_ % len(lines) + 1 :]) if lines else data
+
+
+def _double_line(data: bytes, at_: int, size: int) -> bytes:
+    lines = data.splitlines(keepends=True)
+    if not lines:
+        return data
+    begin = at_ % len(lines)
+    end = begin + 1 + size % 3
+    return b"".join(lines[:end] + lines[begin:])
+
+
+def _junk(data: bytes, at_: int, size: int) -> bytes:
+    lines = data.splitlines(keepends=True)
+    lines.insert(
+        at_ % (len(lines) + 1), [b"junk\n", b"[]\n", b"{}\n", b"\0\0\n", b"\xff\n"][size % 5]
+    )
+    return b"".join(lines)
+
+
+WAYS = (_cut, _double, _zero, _flip, _glue, _drop_line, _double_line, _junk)
+
+
+@pytest.fixture(autouse=True)
+def unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spare the disk: nothing dies here."""
+    monkeypatch.setattr("os.fsync", lambda descriptor: None)
+
+
+HURTS = st.lists(
+    st.tuples(st.sampled_from(WAYS), st.integers(0, len(DATA)), st.integers(1, 90)),
+    min_size=1,
+    max_size=4,
+)
+
+
+def _shown(fold: LogFold) -> list[bytes]:
+    return [entry.stored.raw for entry in fold.conversation.entries]
+
+
+@given(hurts=HURTS)
+@example(hurts=[(_flip, DATA.index(b'"seq":4') + 6, 0)])
+@example(hurts=[(_flip, DATA.index(b'"n":10') + 4, 1)])
+@example(hurts=[(_double_line, 4, 2), (_cut, 300, 40)])
+@example(hurts=[(_cut, 0, 60)])
+@example(hurts=[(_cut, 105, 1), (_double, 19, 8)])
+@example(hurts=[(_cut, 8, 16), (_cut, 8, 90)])
+@example(hurts=[(_cut, 0, 1), (_double, 124, 7)])
+@example(hurts=[(_double_line, 0, 1), (_cut, 0, 1)])
+@example(hurts=[(_glue, 0, 12), (_double_line, 12, 2), (_cut, 603, 90)])
+@example(hurts=[(_cut, 0, 1), (_double_line, 15, 2), (_double_line, 0, 1), (_cut, 1460, 1)])
+def test_any_damage_is_mended(hurts: list[tuple[object, int, int]]) -> None:
+    data = DATA
+    for way, at_, size in hurts:
+        assert callable(way)
+        data = way(data, at_, size)
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        write(root, "one", "main", data)
+        store = DirStore.open(root / "one")
+        before = fold_log(store, "main", strict=False)
+        shown = _shown(before)
+        wanted = Wanted(at(99), if_idle_ms=None, unknown=True)
+        dry = repair(store, wanted._replace(dry_run=True))
+        assert store.read_log("main") == data
+
+        done = repair(store, wanted)
+        report = verify(store)
+
+        problems = [found for found in report.findings if found.level == PROBLEM]
+        log = store.read_log("main")
+        kept = b"\n".join([log, *map(store.read_file, store.files())])
+        assert dry.done == done.done
+        assert repair(store, wanted).done == ()
+        assert store.read_log("main") == log
+        if any(found.kind == "format" for found in problems):
+            assert log == data
+            return
+        # A call whose name was hurt, in JSON that is whole, is a call of another name.
+        assert {found.kind for found in problems} <= {BAD_STAMP, NOT_APPLIED, UNASKED}
+        if not problems:
+            fold_log(store, "main")
+        assert [raw for raw in shown if raw not in log] == []
+        for line in re.split(rb"[\n]", data):
+            assert _is_kept(line, kept), line
+
+
+_PIECES_MAX = 9
+
+
+def _is_kept(line: bytes, kept: bytes) -> bool:
+    """Whether a line stands somewhere, in a few pieces: what was glued was taken apart."""
+    # The lineage of a header is a fresh one.
+    rest = re.sub(rb'"lineage":[0-9]+', b"", line).strip()
+    for _ in range(_PIECES_MAX):
+        if not rest:
+            return True
+        # A beginning of what is there is there too, so the longest is found by halving.
+        least, most = 0, len(rest)
+        while least < most:
+            middle = (least + most + 1) // 2
+            least, most = (middle, most) if rest[:middle] in kept else (least, middle - 1)
+        if not least:
+            return False
+        rest = rest[least:].lstrip()
+    return not rest
