@@ -200,7 +200,8 @@ class _State:
             n = max([*self._undos, core.undo_n])
             if n < 0:
                 raise self._no_undo()
-            newer = max([*self._done, *(each.newest_n for each in self._cores)], default=-1)
+            cores = (each.newest_n for each in self._cores)
+            newer = max([*self._done, *cores, self._barrier], default=-1)
             if newer > n:
                 msg = f"there is no undo to take back: the session was changed since (n {newer})"
                 raise Nothing(msg)
