@@ -49,9 +49,9 @@ def list_blocks(
         Column("TYPE"),
         Column("LABEL", least=8),
         Column("BYTES", "right"),
-        Column("SHARE", "right"),
-        Column("TOKENS", "right"),
-        Column("MODIFIED"),
+        Column("SHARE", "right", spare=2),
+        Column("TOKENS", "right", spare=3),
+        Column("MODIFIED", spare=1),
         Column("BY", least=8),
         Column(""),
     )

@@ -11,10 +11,13 @@ from agentmem_cli.cli.settings import Settings
 from agentmem_cli.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from agentmem_cli.operations.core.changing import Request
     from agentmem_cli.operations.core.looking import Seen
     from agentmem_cli.operations.places import Place
     from agentmem_cli.session.core_memory import MemoryBlockType
+    from agentmem_cli.session.lines import Damage
     from agentmem_cli.storage.directory import DirStore
 
 TYPES: Final = ("system", "persona", "human", "facts", "goals", "scratch")
@@ -120,20 +123,37 @@ def open_core(
 
 def look_at(opened: Open, words: str | None) -> Seen:
     """Read core memory at the place that *words* name, and warn of what cannot be used."""
+    (seen,) = look_at_each(opened, words)
+    return seen
+
+
+def look_at_each(opened: Open, *places: str | None) -> list[Seen]:
+    """Read core memory at each place, and warn once of what cannot be used."""
     from agentmem_cli.cli.output import warn
     from agentmem_cli.operations.core.looking import look
 
-    seen = look(opened.store, opened.log, None if words is None else place_at(opened, words))
-    where = f"{opened.id}/logs/{opened.log}.jsonl"
-    for key, why in seen.values.bad.items():
-        warn(f"{where}: {key} is left out: {why}")
-    if seen.values.over_bytes:
-        warn(f"{where}: core memory is {seen.values.over_bytes} bytes larger than it may be")
-    if seen.damages:
+    all_seen: list[Seen] = []
+    told: list[str] = []
+    for words in places:
+        seen = look(opened.store, opened.log, None if words is None else place_at(opened, words))
+        over = seen.values.over_bytes
+        told += [f"{key} is left out: {why}" for key, why in seen.values.bad.items()]
+        told += [f"{key} is too large: {why}" for key, why in seen.values.large.items()]
+        told += [f"core memory is {over} bytes larger than it may be"] if over else []
+        all_seen.append(seen)
+    for each in dict.fromkeys(told):
+        warn(f"{opened.id}/logs/{opened.log}.jsonl: {each}")
+    warn_damages(opened, [damage for seen in all_seen for damage in seen.damages])
+    return all_seen
+
+
+def warn_damages(opened: Open, damages: Iterable[Damage]) -> None:
+    """Warn of what of the log could not be used, of each once."""
+    found = list(dict.fromkeys(damages))
+    if found:
         from agentmem_cli.cli.shown import warn_of
 
-        warn_of(opened.id, opened.log, seen.damages)
-    return seen
+        warn_of(opened.id, opened.log, found)
 
 
 def place_at(opened: Open, words: str) -> Place:
@@ -166,7 +186,7 @@ def request_of(
     by: str | None = None,
     reason: str | None = None,
     match: str | None = None,
-    merge: bool = False,
+    merge: bool | None = None,
     force: bool = False,
     dry_run: bool = False,
 ) -> Request:

@@ -121,8 +121,13 @@ _SUSPICIOUS: Final = re.compile(
 
 def lint(memory: CoreMemory) -> list[Suspicion]:
     """Return what in the blocks looks like a tag, cannot be seen, or drives a terminal."""
+    return lint_blocks(memory.blocks_ordered())
+
+
+def lint_blocks(blocks: Iterable[MemoryBlock]) -> list[Suspicion]:
+    """Return the same as `lint` of blocks that may be more than a core memory holds."""
     found: list[Suspicion] = []
-    for block in memory.blocks_ordered():
+    for block in blocks:
         for where, text in (("label", block.label or ""), ("content", block.content)):
             for match in _SUSPICIOUS.finditer(text):
                 before = text[: match.start()]

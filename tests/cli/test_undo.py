@@ -241,19 +241,6 @@ def test_an_undo_of_core_memory_is_known_to_core_undo_and_the_other_way_round(ro
     assert ok("core", "get", "s", "human").out == "Bob"
 
 
-def test_a_protection_of_core_memory_is_undone_and_redone(root: Path) -> None:
-    talk()
-    ok("core", "set", "s", "human", "Alice")
-    ok("core", "protect", "s", "human")
-
-    ok("undo", "s")
-    open_ = run("core", "set", "s", "human", "Bob", "--dry-run").status
-    ok("redo", "s")
-
-    assert open_ == 0
-    assert run("core", "set", "s", "human", "Bob").status == 4
-
-
 def test_each_undo_leaves_a_mark_and_the_log_only_grows(root: Path) -> None:
     talk()
     before = log_bytes(root, "s")

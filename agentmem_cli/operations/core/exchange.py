@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agentmem_cli.errors import BadBlockType, ConflictError, UsageError
+from agentmem_cli.errors import BadBlockType, UsageError
 from agentmem_cli.operations.core.changing import (
     Changed,
     Current,
@@ -301,33 +301,16 @@ def read_file(path: Path) -> Given:
     return read_text(data, str(path))
 
 
-def to_files(values: CoreValues, path: Path, format_: str, *, over: bool) -> list[tuple[Path, int]]:
-    """Write core memory to a JSON file, or a Markdown file for each block into a folder.
-
-    Each file is written whole or not at all.
+def to_files(values: CoreValues, path: Path, format_: str) -> dict[Path, bytes]:
+    """Return the files that core memory is exported as: JSON, or a Markdown file for each block.
 
     Args:
-        values: What is written.
-        path: The file, or for ``markdown`` the folder, which is made where missing.
+        values: What is exported.
+        path: The file, or for ``markdown`` the folder.
         format_: ``json`` or ``markdown``.
-        over: Whether files that are there are replaced.
-
-    Returns:
-        The files, with their bytes.
-
-    Raises:
-        ConflictError: A file is there already. Nothing was written.
-        OSError: The system refused.
     """
-    from agentmem_cli.storage.files import write_atomically
-
-    files: dict[Path, bytes] = {}
     if format_ == "json":
-        files[path] = dumps({"schema": SCHEMA, **to_object(values)}) + b"\n"
-    else:
-        for kind, stored in values.blocks.items():
-            files[path / f"{kind.value}{END}"] = to_markdown(stored)
-    there = [each for each in files if each.exists()]
-    if there and not over:
-        raise ConflictError(f"{there[0]} is there already", hint="--force writes over it.")
-    return [(each, write_atomically(each, [data], over=over)) for each, data in files.items()]
+        return {path: dumps({"schema": SCHEMA, **to_object(values)}) + b"\n"}
+    return {
+        path / f"{kind.value}{END}": to_markdown(stored) for kind, stored in values.blocks.items()
+    }

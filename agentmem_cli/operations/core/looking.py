@@ -196,7 +196,7 @@ def stored_of(values: CoreValues, block_type: MemoryBlockType) -> StoredBlock:
 
     key = key_of(block_type)
     if key in values.bad:
-        raise NotABlock(key, values.bad[key])
+        raise NotABlock(key, values.bad[key], forcible=False)
     found = values.blocks.get(block_type)
     if found is None:
         raise BlockNotFound(block_type)
