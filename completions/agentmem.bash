@@ -79,7 +79,7 @@ _agentmem_table() {
         _args='@sessions -'
         ;;
     'compact')
-        _flags='--plan --dry-run -n --json --help -h'
+        _flags='--if-over --plan --dry-run -n --json --help -h'
         _vals='--agent=@agents --summarizer= --summary-file=@files --keep= --window= --focus= --policy=@files --time-limit='
         _args='@sessions'
         ;;

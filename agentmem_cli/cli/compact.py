@@ -24,7 +24,10 @@ SummarizerOption = Annotated[
     typer.Option(
         "--summarizer",
         metavar="COMMAND",
-        help="A command that reads the request and prints the summary, like: ollama run MODEL",
+        help=(
+            "A command that reads the request and prints the summary, like: ollama run MODEL. "
+            "No shell is started."
+        ),
     ),
 ]
 SummaryFileOption = Annotated[
@@ -50,12 +53,24 @@ def compact(
     summary_file: SummaryFileOption = None,
     keep: Annotated[
         int | None,
-        typer.Option("--keep", metavar="TOKENS", min=0, help="Keep this much of the newest talk."),
+        typer.Option(
+            "--keep",
+            metavar="TOKENS",
+            min=0,
+            help="Keep this much of the newest talk; the newest message alone where all is less.",
+        ),
     ] = None,
     window: Annotated[
         int | None,
         typer.Option("--window", metavar="TOKENS", min=1, help="How much the model can take."),
     ] = None,
+    if_over: Annotated[
+        bool,
+        typer.Option(
+            "--if-over",
+            help="Only where less of the window is free than the reserve of the policy.",
+        ),
+    ] = False,
     focus: Annotated[
         str, typer.Option("--focus", metavar="TEXT", help="What to keep above all.")
     ] = "",
@@ -80,12 +95,11 @@ def compact(
     from agentmem_cli.operations.catalog import choose_agent
     from agentmem_cli.operations.compacting import compact as run
     from agentmem_cli.operations.compacting import read_plan
+    from agentmem_cli.operations.nearing import Nearing, compact_if_over
 
     settings = Settings.of(context)
-    if "-" == policy == summary_file:
-        msg = "--policy and --summary-file cannot both be standard input"
-        raise UsageError(msg)
-    wish = _wish(policy, keep, window, focus)
+    _refuse_idle(policy, summary_file, window, focus, if_over=if_over)
+    wish = _wish(policy, keep, window, focus, if_over=if_over)
     source = _source(settings, summarizer, summary_file, time_limit)
     opening = open_to_look if plan or dry_run else open_to_change
     found, store = opening(settings, session)
@@ -93,8 +107,12 @@ def compact(
     if plan:
         print_plan(settings, found.id, log, *read_plan(store, log, wish))
         return
-    done = run(store, log, wish, source, at_ms=settings.now_ms, dry_run=dry_run)
-    print_compaction(settings, found.id, log, done, dry_run=dry_run, json=json)
+    at_ms = settings.now_ms
+    if if_over:
+        done = compact_if_over(store, log, wish, source, at_ms=at_ms, dry_run=dry_run)
+    else:
+        done = Nearing(run(store, log, wish, source, at_ms=at_ms, dry_run=dry_run))
+    print_compaction(settings, found.id, log, done, wish.window, dry_run=dry_run, json=json)
 
 
 def clear(
@@ -134,9 +152,10 @@ def clear(
     from agentmem_cli.cli.opening import open_to_change, open_to_look
     from agentmem_cli.operations.catalog import choose_agent
     from agentmem_cli.operations.clearing import clear as run
+    from agentmem_cli.session.clearing import ClearToolOutputs
 
     settings = Settings.of(context)
-    rule = _policy(policy).clearing
+    rule = ClearToolOutputs() if policy is None else _policy(policy)[0].clearing
     if keep is not None:
         rule = replace(rule, keep_tokens=keep)
     if keep_under is not None:
@@ -147,17 +166,43 @@ def clear(
     print_clearing(settings, found.id, log, done, dry_run=dry_run, json=json)
 
 
-def _wish(policy: str | None, keep: int | None, window: int | None, focus: str) -> Wish:
-    from agentmem_cli.operations.compacting import Wish
+def _refuse_idle(
+    policy: str | None, summary_file: str | None, window: int | None, focus: str, *, if_over: bool
+) -> None:
+    """Refuse options that do nothing beside each other."""
+    if "-" == policy == summary_file:
+        msg = "--policy and --summary-file cannot both be standard input"
+        raise UsageError(msg)
+    if if_over and window is None:
+        msg = "--if-over needs --window"
+        raise UsageError(msg, hint="How many tokens the model takes, like: --window 200000")
+    if focus.strip() and summary_file is not None:
+        msg = "--focus is of no use with --summary-file: the summary is written already"
+        raise UsageError(msg)
 
-    return Wish(_policy(policy), keep, window, focus)
 
+def _wish(
+    file: str | None, keep: int | None, window: int | None, focus: str, *, if_over: bool
+) -> Wish:
+    from dataclasses import replace
 
-def _policy(file: str | None) -> CompactionPolicy:
-    from agentmem_cli.operations.compacting import DEFAULT_POLICY
+    from agentmem_cli.cli.output import talk
+    from agentmem_cli.operations.compacting import DEFAULT_POLICY, TRACKED, Wish
 
     if file is None:
-        return DEFAULT_POLICY
+        return Wish(DEFAULT_POLICY, keep, window, focus)
+    policy, named = _policy(file)
+    if "tracked" not in named:
+        # Why: who says how much is kept does not ask to lose the files.
+        policy = replace(policy, tracked=TRACKED)
+    idle = [name for name in ("keep_recent", "near_window") if name in named and not if_over]
+    if idle:
+        talk(f"Of the policy {' and '.join(idle)} count with --if-over only.")
+    return Wish(policy, keep, window, focus)
+
+
+def _policy(file: str) -> tuple[CompactionPolicy, frozenset[str]]:
+    """Read a policy, and which fields it names."""
     from agentmem_cli.cli.given_files import read_given
     from agentmem_cli.session.codec import loads
     from agentmem_cli.session.policy import CompactionPolicy
@@ -169,7 +214,7 @@ def _policy(file: str | None) -> CompactionPolicy:
         msg = f"{where}: not JSON ({error})"
         raise UsageError(msg) from None
     try:
-        return CompactionPolicy.from_json(value)
+        return CompactionPolicy.from_json(value), frozenset(value)  # type: ignore[arg-type]
     except UsageError as error:
         msg = f"{where}: {error}"
         raise UsageError(msg, hint=error.hint) from None
@@ -195,7 +240,7 @@ def _source(
 
     data, where = read_given(summary_file, "--summary-file")
     try:
-        return GivenText(data.decode("utf-8"))
+        return GivenText(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         msg = f"{where}: byte {error.start} is not UTF-8"
         raise UsageError(msg) from None

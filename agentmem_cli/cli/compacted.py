@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from agentmem_cli.cli.settings import Settings
     from agentmem_cli.operations.clearing import Clearing
     from agentmem_cli.operations.compacting import Compaction, Plan
+    from agentmem_cli.operations.nearing import Nearing
     from agentmem_cli.operations.weighing import Weighed
     from agentmem_cli.session.codec import JSON, Object
     from agentmem_cli.session.summaries import SummaryState
@@ -50,10 +51,20 @@ def print_plan(
 
 
 def print_compaction(
-    settings: Settings, session: str, log: str, done: Compaction, *, dry_run: bool, json: bool
+    settings: Settings,
+    session: str,
+    log: str,
+    nearing: Nearing,
+    window: int | None,
+    *,
+    dry_run: bool,
+    json: bool,
 ) -> None:
-    """Print what a compaction came to."""
+    """Print what a compaction came to, and what was cleared before it."""
+    done, clearing = nearing
+    cleared = 0 if clearing is None else clearing.cleared.results
     tell_written(session, done.written)
+    _tell_fit(done, window)
     with settings.output() as out:
         if json:
             fields: Object = {
@@ -62,6 +73,7 @@ def print_compaction(
                 "dry_run": dry_run,
                 "compacted": done.why_not is None,
                 "why_not": done.why_not,
+                "cleared": cleared,
                 "tokens_before": done.tokens_before,
                 "tokens_after": done.tokens_after,
                 "replaced": list(done.replaced),
@@ -73,6 +85,10 @@ def print_compaction(
             out.object("agentmem.compact/1", {**fields, **written_fields(done.written)})
             return
         name = f"{one_line(session)}, agent {one_line(log)}"
+        if clearing is not None:
+            would = "would be cleared first" if dry_run else "cleared first"
+            gain = count(clearing.cleared.tokens)
+            out.line(f"{name}: {count(cleared, 'output')} of {gain} tokens {would}")
         if done.why_not is not None:
             out.line(f"{name}: not compacted, {done.why_not} ({count(done.tokens_before)} tokens)")
             return
@@ -87,6 +103,12 @@ def print_compaction(
             out.line(visible(done.state.summary))
     if not dry_run and done.why_not is None:
         talk("agentmem undo brings the messages back.")
+
+
+def _tell_fit(done: Compaction, window: int | None) -> None:
+    if window is not None and done.tokens_after is not None and done.tokens_after > window:
+        after = count(done.tokens_after)
+        talk(f"{after} tokens do not fit a window of {count(window)}: what is kept is that long.")
 
 
 def print_clearing(

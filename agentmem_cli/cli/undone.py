@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -234,9 +234,26 @@ def _told(each: Taken) -> list[str]:
 
 
 def _ids(ids: tuple[int, ...]) -> str:
-    if len(ids) > 3:  # noqa: PLR2004 - a few are told one by one
-        return f"#{ids[0]} to #{ids[-1]}"
-    return ", ".join(f"#{id_}" for id_ in ids)
+    """Return ids in their order, more than three side by side as a range."""
+    runs: list[list[int]] = []
+    for id_ in sorted(ids):
+        if runs and runs[-1][-1] == id_ - 1:
+            runs[-1].append(id_)
+        else:
+            runs.append([id_])
+    told: list[str] = []
+    for run in runs:
+        if len(run) > 3:  # noqa: PLR2004 - a few are told one by one
+            told.append(f"#{run[0]} to #{run[-1]}")
+        else:
+            told += [f"#{id_}" for id_ in run]
+    if len(told) <= _RUNS_TOLD:
+        return ", ".join(told)
+    return ", ".join([*told[:_RUNS_TOLD], f"and others up to #{max(ids)}"])
+
+
+_RUNS_TOLD: Final = 6
+"""Ids, and runs of them, that are told one by one."""
 
 
 def _print_replaced(

@@ -8,19 +8,21 @@ from agentmem_cli.errors import AgentMemError, ConflictError
 from agentmem_cli.operations.metas import Refreshed, is_current, refresh
 from agentmem_cli.session.change import ChangeRecord, Push, Reset, Splice
 from agentmem_cli.session.keys import SESSION
+from agentmem_cli.session.record import line_head
+from agentmem_cli.session.stamp import Stamp
 from agentmem_cli.session.storing import stored_records
 from agentmem_cli.session.writer import Encoder, LogEnd, changing, last_n, write_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from agentmem_cli.session.entry import Entry
     from agentmem_cli.session.fold import LogFold
     from agentmem_cli.session.meta import SessionMeta
     from agentmem_cli.session.record import LogRecord
     from agentmem_cli.session.session import TornTail
+    from agentmem_cli.storage.batch import DirBatch
     from agentmem_cli.storage.directory import DirStore
-    from agentmem_cli.storage.store import Batch
 
 
 class Written(NamedTuple):
@@ -91,7 +93,7 @@ def refuse_retired(fold: LogFold) -> None:
 
 def _append(  # noqa: PLR0913, PLR0917 - one log's part of a change
     store: DirStore,
-    batch: Batch,
+    batch: DirBatch,
     fold: LogFold,
     records: Sequence[LogRecord],
     first_n: int,
@@ -108,17 +110,35 @@ def _append(  # noqa: PLR0913, PLR0917 - one log's part of a change
         cut = write_lines(batch, end, [], opened.read_at(tail.offset, end.size - tail.offset))
         assert cut is not None
         torn.append(cut)
-    sink = batch.open_append(fold.log, end.keep)
     # Why: a time of its own tells the values of one change from those of the next.
     at_ms += fold.last_t == at_ms
+    made: list[tuple[LogRecord, int]] = []
     for record in records:
         # Why one by one: what an undo puts back may be most of a large log.
-        for each in [record] if _is_stored(record, store) else stored_records([record], batch):
-            encoder.add(each, each.at if isinstance(each, ChangeRecord) else at_ms)
-        for line in encoder.lines:
-            sink.write(line)
+        stored = [record] if _is_stored(record, store) else stored_records([record], batch)
+        made += [(each, each.at if isinstance(each, ChangeRecord) else at_ms) for each in stored]
+    heads = _heads(made, first_n, end.seq)
+    batch.append_lines(fold.log, end.keep, _lines(encoder, made), heads)
+    return first_n + len(heads)
+
+
+def _lines(encoder: Encoder, made: Sequence[tuple[LogRecord, int]]) -> Iterator[bytes]:
+    """Yield the lines of records with their times, each made when it is asked for."""
+    for record, t in made:
+        encoder.add(record, t)
+        yield from encoder.lines
         encoder.lines.clear()
-    return encoder.n
+
+
+def _heads(made: Sequence[tuple[LogRecord, int]], first_n: int, seq: int) -> list[bytes]:
+    """Return how each of the lines begins that follow the record with *seq*."""
+    told = [(getattr(record, "by", None), t) for record, t in made]
+    if seq < 0:
+        told.insert(0, (None, told[0][1]))  # the header
+    return [
+        line_head(Stamp(first_n + index, seq + 1 + index, t), by)
+        for index, (by, t) in enumerate(told)
+    ]
 
 
 def _is_stored(record: LogRecord, store: DirStore) -> bool:

@@ -12,7 +12,7 @@ from agentmem_cli.operations.summarizing import Command, Embedded, GivenText, ru
 from agentmem_cli.operations.weighing import Weighed
 from agentmem_cli.session.compaction import check_read, put_summary, summary_entry
 from agentmem_cli.session.cutting import find_cut
-from agentmem_cli.session.policy import CompactionPolicy
+from agentmem_cli.session.policy import Asked, CompactionPolicy, Threshold
 from agentmem_cli.session.refusals import NotSmaller, SummaryStale
 from agentmem_cli.session.summaries import (
     SummaryState,
@@ -61,6 +61,8 @@ class Wish(NamedTuple):
     window: int | None = None
     """The model's window in tokens; None: not known."""
     focus: str = ""
+    near: bool = False
+    """Because the window nears, not because somebody asked; see `nearing`."""
 
 
 class Plan(NamedTuple):
@@ -121,13 +123,14 @@ class Compaction(NamedTuple):
 
 
 def plan(weighed: Weighed, wish: Wish) -> Plan | None:
-    """Say what a compaction that was asked for would do; None: there is nothing to do."""
+    """Say what a compaction would do; None: there is nothing to do."""
     policy, conversation = wish.policy, weighed.conversation
-    keep = policy.keep_asked if wish.keep_tokens is None else wish.keep_tokens
+    reason = Threshold() if wish.near else Asked(wish.focus)
+    keep = policy.keep(reason, wish.window) if wish.keep_tokens is None else wish.keep_tokens
     if wish.window is not None:
         keep = min(keep, wish.window // 4)
     start = summarized_prefix(conversation)
-    cut = find_cut(weighed.shapes, start, keep, forced=True)
+    cut = find_cut(weighed.shapes, start, keep, forced=not wish.near)
     if cut is None:
         return None
     pairs = (pair for found in weighed.tracked[start:cut] for pair in found)
@@ -201,7 +204,7 @@ def compact(
 
 def _without_summary(weighed: Weighed, planned: Plan | None) -> Compaction:
     if planned is None:
-        why = "nothing stands before the newest message that could go"
+        why = "nothing stands before what is kept that could go"
         count = len(weighed.conversation)
         return Compaction(weighed.tokens, weighed.tokens, kept=count, why_not=why)
     ids = tuple(entry.id for entry in planned.read)
@@ -219,7 +222,8 @@ def _text(planned: Plan, source: Source) -> str:
 
     values = [entry.stored.value for entry in planned.read[planned.start :]]
     most = _embedded_tokens(planned, summarizer)
-    return summarize(values, planned.state.summary, most, carried=_carries(planned))
+    focus = planned.wish.focus
+    return summarize(values, planned.state.summary, most, carried=_carries(planned), focus=focus)
 
 
 def _embedded_tokens(planned: Plan, summarizer: Summarizer) -> int:
@@ -258,7 +262,7 @@ def _put(
 
 
 def _no_gain(conversation: Conversation, tokens: int, gone: int) -> Compaction:
-    why = f"no summary is smaller than the {gone} tokens that would go"
+    why = f"no summary within the limits is smaller than the {gone:,} tokens that would go"
     return Compaction(tokens, tokens, kept=len(conversation), why_not=why)
 
 

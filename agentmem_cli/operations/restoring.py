@@ -9,8 +9,9 @@ from agentmem_cli.errors import NotFoundError, UsageError
 from agentmem_cli.operations.changing import Written, alike, change, compared, refuse_retired
 from agentmem_cli.operations.places import check_unambiguous
 from agentmem_cli.session.author import Author
+from agentmem_cli.session.cutting import loose_problems, shape_of
 from agentmem_cli.session.journal import OURS
-from agentmem_cli.session.pairing import MERGEABLE, validate
+from agentmem_cli.session.pairing import MERGEABLE, Waiting
 from agentmem_cli.session.reader import fold_log
 from agentmem_cli.session.summaries import COMPACTED
 from agentmem_cli.session.takeback import restore_in_parts
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from agentmem_cli.operations.places import Place
     from agentmem_cli.session.conversation import Conversation
+    from agentmem_cli.session.cutting import Shape
     from agentmem_cli.session.entry import Entry
     from agentmem_cli.session.fold import LogFold
     from agentmem_cli.session.message import Message
@@ -146,9 +148,9 @@ def splice(  # noqa: PLR0913 - one option of the command each
             raise UsageError(msg, hint="--with FILE puts messages in.")
         before = _problems(conversation)
         conversation.splice(from_, to, messages, by=Author.plugin(OURS, "splice"), at=at_ms)
-        worse = _problems(conversation) - before
-        if worse and not force:
-            told = ", ".join(sorted(f"{kind} {call}" for kind, call in worse)[:5])
+        worse = [found - old for found, old in zip(_problems(conversation), before, strict=True)]
+        if any(worse) and not force:
+            told = ", ".join(sorted(f"{kind} {call}" for kind, call in worse[0] | worse[1])[:5])
             msg = f"calls and results would not pair: {told}"
             raise UsageError(msg, hint="Take a call and its result together, or use --force.")
 
@@ -165,10 +167,17 @@ def _place(conversation: Conversation, id_: int | None, default: int) -> int:
     return place
 
 
-def _problems(conversation: Conversation) -> Counter[tuple[str, str | None]]:
-    messages = (entry.stored for entry in conversation.entries)
-    found = (problem for problem in validate(messages) if problem.kind != MERGEABLE)
-    return Counter((problem.kind, problem.call) for problem in found)
+def _problems(conversation: Conversation) -> list[Counter[tuple[str, str | None]]]:
+    """Count what does not pair: as a provider looks at it, and wherever a result may lie."""
+    waiting = Waiting()
+    shapes: list[Shape] = []
+    for entry in conversation.entries:
+        value = entry.stored.value
+        waiting.feed(value)
+        shapes.append(shape_of(value))
+    waiting.end()
+    found = (problem for problem in waiting.problems if problem.kind != MERGEABLE)
+    return [Counter((problem.kind, problem.call) for problem in found), loose_problems(shapes)]
 
 
 def _edit(

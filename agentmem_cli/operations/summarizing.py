@@ -102,7 +102,8 @@ def run_command(command: Command, request: SummaryRequest, summarizer: Summarize
     if status != 0:
         told = f"{name} ended with the status {status}" if status > 0 else f"{name} was killed"
         msg = f"{told}: {tail}" if tail else told
-        raise SummarizerFailed(msg)
+        hint = _SHELL if _SHELL_WORDS.intersection(command.words) else ""
+        raise SummarizerFailed(msg, hint=hint or None)
     try:
         text = output.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -110,6 +111,10 @@ def run_command(command: Command, request: SummaryRequest, summarizer: Summarize
         raise SummarizerFailed(msg) from None
     refuse_call(text)
     return summarizer.read_answer(text, request.max_tokens)
+
+
+_SHELL_WORDS: Final = frozenset({"|", ">", "<", "&&", "||", ";", "2>", ">>"})
+_SHELL: Final = "No shell is started; write one where it is needed, like: sh -c 'a | b'"
 
 
 class _Running:
@@ -219,17 +224,29 @@ _TAGS: Final = ("<tool_call", "<function_call", "<tool_use", "<|tool", "[TOOL_CA
 
 
 def refuse_call(text: str) -> None:
-    """Refuse a printed answer that is a tool call instead of a summary.
+    """Refuse a printed answer that is a tool call instead of a summary, or ends with one.
 
     Raises:
-        CalledTool: It is.
+        CalledTool: It is, or does.
     """
-    text = text.strip()
-    if text.startswith(_TAGS):
+    lines = text.strip().splitlines()
+    for start in range(max(0, len(lines) - _CALL_LINES), len(lines)):
+        if lines[start].lstrip().startswith(_OPENINGS):
+            _refuse_whole_call("\n".join(lines[start:]).strip())
+
+
+_CALL_LINES: Final = 100
+"""Lines of the end of an answer that a tool call may begin at."""
+
+_OPENINGS: Final = ("{", "[", "```", *_TAGS)
+
+
+def _refuse_whole_call(text: str) -> None:
+    if text.startswith(_TAGS) and (text.endswith((">", "]", "}")) or "\n" not in text):
         raise CalledTool
     if text.startswith("```"):
         text = text.partition("\n")[2].removesuffix("```").strip()
-    if text[:1] not in ("{", "["):
+    if text[:1] not in ("{", "[") or text[-1:] not in ("}", "]"):
         return
     try:
         value = loads(text.encode("utf-8", "surrogatepass"))

@@ -18,7 +18,7 @@ from agentmem_cli.operations.core.refusals import NotABlock
 from agentmem_cli.session.aside import Aside
 from agentmem_cli.session.author import Author
 from agentmem_cli.session.core_values import PREFIX, CoreValues
-from agentmem_cli.session.journal import OURS, UNDO, fold_journal
+from agentmem_cli.session.journal import OURS, UNDO, Unit, fold_journal, unit_of
 from agentmem_cli.session.keys import SESSION
 from agentmem_cli.session.refusals import Nothing
 from agentmem_cli.session.takeback import resolve, take_back
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from agentmem_cli.errors import AgentMemError
     from agentmem_cli.operations.core.history import Edit
     from agentmem_cli.session.fold import LogFold
-    from agentmem_cli.session.journal import JournalFold, Unit
+    from agentmem_cli.session.journal import JournalFold
     from agentmem_cli.session.record import LogRecord
     from agentmem_cli.storage.directory import DirStore
 
@@ -214,9 +214,9 @@ class _State:
             core = max(self._cores, key=lambda each: each.undo_n)
             n = max([*self._undos, core.undo_n])
             if n < 0:
-                msg = "there is no undo to take back"
-                raise Nothing(msg)
-            newer = max([*self._done, *(each.changed_n for each in self._cores)], default=-1)
+                raise self._no_undo()
+            cores = (each.changed_n for each in self._cores)
+            newer = max([*self._done, *cores, self._barrier], default=-1)
             if newer > n:
                 msg = f"there is no undo to take back: the session was changed since (n {newer})"
                 raise Nothing(msg)
@@ -255,8 +255,12 @@ class _State:
         return -1 if self.journal.barrier is None else self.journal.barrier
 
     def _newest(self, *, compaction: bool) -> Unit | None:
-        found = [n for n, unit in self._done.items() if not compaction or unit.kind == "compaction"]
-        return self._done[max(found)] if found else None
+        if compaction:
+            units = (unit for unit in self._done.values() if isinstance(unit, Unit))
+            found = [unit.n for unit in units if unit.kind == "compaction"]
+        else:
+            found = list(self._done)
+        return unit_of(self._done[max(found)]) if found else None
 
     def _take_back(self, unit: Unit, told: Unit, title: str) -> None:
         before = list(self.journal.entries)
@@ -268,11 +272,18 @@ class _State:
         gone, back, changed = compared(before, self.journal.entries)
         self.taken.append(Taken(self.agent.log, told.n, told.kind, gone, back, changed))
 
+    def _no_undo(self) -> Nothing:
+        if not self.taken:
+            return Nothing("there is no undo to take back")
+        return _too_few(len(self.taken), "undo", "taken back")
+
     def _nothing(self, *, compaction: bool) -> AgentMemError:
         held = [core for core in self._cores if core.held and core.held[-1].n > self._barrier]
         if held and not compaction:
             return back.protected_by(held[0].values, held[0].held)
         what = "compaction" if compaction else "change"
+        if self.taken:
+            return _too_few(len(self.taken), what, "undone")
         if self.journal.barrier is not None:
             msg = (
                 f"there is no {what} left to undo: at n {self.journal.barrier} the whole "
@@ -280,6 +291,11 @@ class _State:
             )
             return Nothing(msg)
         return Nothing(f"there is no {what} left to undo")
+
+
+def _too_few(count: int, what: str, done: str) -> Nothing:
+    many = what if count == 1 else f"{what}s"
+    return Nothing(f"only {count} {many} can be {done}; nothing was changed")
 
 
 class _Core:

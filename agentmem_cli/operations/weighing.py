@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from agentmem_cli.session.cutting import Shape, shape_of
-from agentmem_cli.session.reader import fold_log
+from agentmem_cli.session.fold import LogFold
+from agentmem_cli.session.reader import open_log, reading
+from agentmem_cli.session.source import LogSource
 from agentmem_cli.session.summaries import tracked_in
 
 if TYPE_CHECKING:
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 
     from agentmem_cli.session.codec import JSON, Object
     from agentmem_cli.session.conversation import Conversation
-    from agentmem_cli.session.fold import LogFold
+    from agentmem_cli.session.entry import Entry
     from agentmem_cli.session.lines import Line
     from agentmem_cli.session.summaries import TrackArgument
     from agentmem_cli.storage.store import Store
@@ -40,7 +42,9 @@ class Weighed:
             SessionError: It does not read.
         """
         made = cls(rules)
-        made._fold = fold_log(store, log, on_record=made._look)
+        fold = _WeighedFold(log, LogSource(open_log(store, log), store), made)
+        with reading(f"log {log!r}"):
+            made._fold = fold.run()
         assert len(made.shapes) == len(made.conversation)
         return made
 
@@ -64,19 +68,19 @@ class Weighed:
         """Say of each entry whether it may be a request of the user."""
         return [shape.role == "user" and not shape.only_results for shape in self.shapes]
 
-    def _look(self, line: Line, _: LogFold) -> None:
-        fields = line.fields
+    def put_plain(self, fields: Object) -> None:
+        """Weigh the only entry of a plain push, whose record holds *fields*."""
+        # Why with no look at what they are: the fold has looked.
+        value: Object = fields["entries"][0]["message"]  # type: ignore[index, call-overload, assignment]
+        shape = shape_of(value)
+        self.shapes.append(shape)
+        self.tracked.append(tracked_in(value, self.rules) if shape.asked else _NONE)
+
+    def put(self, fields: Object) -> None:
+        """Weigh what a change that was applied puts; its record holds *fields*."""
         kind = fields.get("type")
         if kind == "push":
-            entries = fields.get("entries")
-            if type(entries) is list and len(entries) == 1:
-                # Why apart: almost every record of a log is one.
-                value = _message(entries[0])
-                shape = shape_of(value)
-                self.shapes.append(shape)
-                self.tracked.append(tracked_in(value, self.rules) if shape.asked else _NONE)
-            else:
-                self._put(len(self.shapes), len(self.shapes), entries)
+            self._put(len(self.shapes), len(self.shapes), fields.get("entries"))
         elif kind == "splice":
             from_, to = fields["from"], fields["to"]
             assert isinstance(from_, int)
@@ -90,6 +94,22 @@ class Weighed:
         values = [_message(item) for item in entries] if isinstance(entries, list) else []
         self.shapes[from_:to] = [shape_of(value) for value in values]
         self.tracked[from_:to] = [tracked_in(value, self.rules) for value in values]
+
+
+class _WeighedFold(LogFold):
+    """A strict fold whose entries are weighed while they are decoded."""
+
+    def __init__(self, log: str, source: LogSource, weighed: Weighed) -> None:
+        super().__init__(log, source, strict=True)
+        self._weighed = weighed
+
+    def _push_plain(self, entry: Entry, fields: Object, offset: int, size: int) -> None:  # noqa: ARG002 - as the fold calls it
+        self.conversation.push_new(entry)
+        self._weighed.put_plain(fields)
+
+    def _take(self, line: Line) -> None:
+        super()._take(line)
+        self._weighed.put(line.fields)
 
 
 _NONE: Final[list[tuple[str, str]]] = []

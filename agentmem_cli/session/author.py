@@ -92,3 +92,14 @@ class Author:
                 value[key] = item
         value.update(self.extra)
         return value
+
+
+def is_plain(author: JSON) -> bool:
+    """Whether an author holds strings only, which no way of decoding changes."""
+    if type(author) is not dict:
+        return False
+    return all(type(item) is str or _is_texts(item) for item in author.values())
+
+
+def _is_texts(item: JSON) -> bool:
+    return type(item) is dict and all(type(text) is str for text in item.values())

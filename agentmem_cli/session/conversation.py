@@ -128,7 +128,7 @@ class Conversation(Applied):
     ) -> list[Entry]:
         """Replace as `splice` does, by *entries* put back as they were, made times and all."""
         at = now_ms() if at is None else at
-        return self._splice(from_, to, [entry.copy(entry.made) for entry in entries], by, at)
+        return self._splice(from_, to, list(entries), by, at)
 
     def set_halt(
         self, halt: str | None, *, by: Author | None = None, at: int | None = None

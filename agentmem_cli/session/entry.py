@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from agentmem_cli.session.author import Author
     from agentmem_cli.session.codec import Object
     from agentmem_cli.session.images import BlobFiles
@@ -30,6 +32,10 @@ class Source(Protocol):
         Returns:
             The message's bytes and the entry's other fields.
         """
+        ...
+
+    def block(self, offset: int, length: int) -> bytes:
+        """Return the log's bytes from *offset* on, *length* of them or up to its end."""
         ...
 
     def restored(self, message: Message) -> Message:
@@ -109,7 +115,7 @@ class Entry:
 
     def copy(self, made: int | None) -> Entry:
         """Return the same entry with another time *made*."""
-        return Entry(
+        return type(self)(
             self.id,
             self._message,
             self.author,
@@ -158,6 +164,68 @@ class Entry:
         return f"Entry({self.id}, {self.stored!r})"
 
 
+class PlainEntry(Entry):
+    """The one entry of a record that `agentmem_cli.session.source.plain_push` knew.
+
+    It holds a message and an id, and its bytes were looked at: they can be cut out.
+    """
+
+    __slots__ = ()
+
+    @property
+    def stored(self) -> Message:
+        """The message as the log holds it: an image's data is a ``blob:`` reference."""
+        from agentmem_cli.session.message import Message
+        from agentmem_cli.session.source import message_in
+
+        return Message(message_in(self.record(), self.id))
+
+    @property
+    def extra(self) -> Object:
+        """Nothing: a plain entry has no more fields."""
+        return {}
+
+    def record(self) -> bytes:
+        """Return the bytes of its record, without the line's end."""
+        assert self._source is not None
+        return self._source.block(self._offset, self._length)
+
+
+def encoded(
+    entries: Iterable[Entry], written: int | None, encode: Callable[[Entry, int | None], bytes]
+) -> list[bytes]:
+    """Return the inside of a JSON array of *entries*, in pieces.
+
+    Why pieces, and one loop: an undo may put 100,000 entries back that are
+    copied out of their log, which is read in blocks where they stand side by side.
+
+    Args:
+        entries: What is put.
+        written: A made time that equals this is left out.
+        encode: Makes the JSON of what is no plain entry.
+    """
+    parts: list[bytes] = []
+    source: Source | None = None
+    start = behind = 0
+    block = b""
+    for entry in entries:
+        if type(entry) is not PlainEntry:
+            parts += (encode(entry, written), b",")
+            continue
+        offset = entry._offset  # noqa: SLF001 - its own module
+        end = offset - start + entry._length  # noqa: SLF001
+        if offset < start or end > len(block) or entry._source is not source:  # noqa: SLF001
+            length = end - offset + start
+            source, start, end = entry._source, offset, length  # noqa: SLF001
+            assert source is not None
+            block = source.block(offset, max(length, _BLOCK_BYTES if offset == behind else 0))
+        behind = start + end + 1
+        made = entry.made
+        parts.append(block[block.index(_MESSAGE, offset - start) : end - _CLOSING_BYTES])
+        parts.append(b"}," if made is None or made == written else b',"made":%d},' % made)
+    return [*parts[:-1], parts[-1][:-1]] if parts else parts
+
+
 class _EntryWithMore(Entry):
     """An entry with fields that this version does not know."""
 
@@ -182,5 +250,10 @@ class _EntryWithMore(Entry):
         assert self._message is not None
         return _EntryWithMore(self.id, self._message, self.author, made, self._extra)
 
+
+_MESSAGE: Final = b'{"message":'
+_CLOSING_BYTES: Final = len(b"}]}")
+_BLOCK_BYTES: Final = 256 << 10
+"""Bytes read at once where entries stand side by side."""
 
 _KNOWN = frozenset({"message", "author", "id", "made"})

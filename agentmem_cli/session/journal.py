@@ -10,23 +10,27 @@ Source: DESIGN.md, "Undo".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from agentmem_cli.session.change import Push, Reset, SetAside, SetHalt, Splice
+from agentmem_cli.session.codec import loads_fast
 from agentmem_cli.session.conversation import Conversation
+from agentmem_cli.session.entry import PlainEntry
 from agentmem_cli.session.fold import LogFold
+from agentmem_cli.session.lines import LINE_END, Line, odd_line, torn_line
 from agentmem_cli.session.reader import open_log, reading
 from agentmem_cli.session.record import decode_by
-from agentmem_cli.session.source import LogSource
+from agentmem_cli.session.source import LogSource, plain_push
 from agentmem_cli.session.summaries import COMPACTED, summary_in
 from agentmem_cli.session.values import Noted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from agentmem_cli.session.aside import Aside
     from agentmem_cli.session.author import Author
     from agentmem_cli.session.change import Change, ChangeRecord
     from agentmem_cli.session.entry import Entry
-    from agentmem_cli.session.lines import Line
     from agentmem_cli.storage.store import Store
 
 UNDO: Final = "agentmem.undo"
@@ -106,6 +110,18 @@ class Unit:
         return "splice"
 
 
+Noticed: TypeAlias = Unit | tuple[int, int]
+"""A change; of one that added one entry, as almost all do, its ``n`` and the entry's id."""
+
+
+def unit_of(noticed: Noticed) -> Unit:
+    """Return a change as it is undone."""
+    if isinstance(noticed, Unit):
+        return noticed
+    n, id_ = noticed
+    return Unit(n, 0, -1, Pushed((id_,)))
+
+
 _NAMES: Final = {"clearing": "clearing", OURS: None}
 """What changes are called by the plugin that made them; None: by its title."""
 
@@ -120,7 +136,7 @@ class Journal(Conversation):
         super().__init__()
         self._fold: LogFold | None = fold
         # Why pairs for plain pushes: a log has 100,000 of them.
-        self._units: list[Unit | tuple[int, int]] = []
+        self._units: list[Noticed] = []
         self.barrier: int | None = None
         """The ``n`` of the last reset, which nothing goes back past; None: there was none."""
 
@@ -133,7 +149,11 @@ class Journal(Conversation):
         fold = self._fold
         if fold is not None:
             self._units.append((fold.last_n, entry.id))
-        super().push_new(entry)
+        # Why not by way of the other: a log has 100,000 of them.
+        self.next_message = entry.id + 1
+        self._entries.append(entry)
+        if self._ids is not None:
+            self._ids.add(entry.id)
 
     def push_entries(self, entries: tuple[Entry, ...]) -> None:
         """Fold a push of *entries* in, and note it."""
@@ -180,12 +200,9 @@ class Journal(Conversation):
         if isinstance(last, Unit) and last.n == n:
             last.by = by
 
-    def units(self) -> list[Unit]:
+    def units(self) -> Sequence[Noticed]:
         """Return the changes since the last reset, oldest first."""
-        return [
-            each if isinstance(each, Unit) else Unit(each[0], 0, -1, Pushed((each[1],)))
-            for each in self._units
-        ]
+        return self._units
 
     def replaced_by(self, summary: int) -> tuple[Entry, ...] | None:
         """Return what the newest compaction with this *summary* replaced; None: there is none."""
@@ -254,6 +271,49 @@ class JournalFold(LogFold):
         self.noted: list[Noted] = []
         """In the log's order."""
         self._prefix = prefix
+
+    def _run_whole(self) -> None:
+        """Fold every line, as `LogFold` does; entries are such that their bytes can be copied.
+
+        An undo may put back most of a large log, which need not be decoded again then.
+        """
+        source, journal = self.source, self.journal
+        log, size = source.log, source.log.size
+        offset = 0
+        for number, line in enumerate(log.lines(), 1):
+            after = offset + len(line)
+            if after > size or line[-1] != LINE_END:
+                if offset < size:
+                    self._report(torn_line(number, offset, size - offset))
+                return
+            push = plain_push(line)
+            expected = self.last_seq + 1
+            # Why so: what `fold` asks of a plain push.
+            if (
+                push is not None
+                and push[0] == expected != 0
+                and push[1] > self.last_n
+                and push[3] >= journal.next_message
+            ):
+                self.last_seq, self.last_n, self.last_t, id_ = push
+                self.records += 1
+                length = len(line) - 1
+                journal.push_new(PlainEntry(id_, None, None, push[2], source, offset, length, 0))
+                journal.changes += 1
+            else:
+                self._take_line(line, number, offset, last=after == size)
+            offset = after
+
+    def _take_line(self, line: bytes, number: int, offset: int, *, last: bool) -> None:
+        try:
+            fields = loads_fast(line)
+        except ValueError:
+            fields = None
+        if type(fields) is dict:
+            self._take(Line(number, offset, len(line) - 1, fields))
+            return
+        for found in odd_line(line, number, offset, self._report, last=last):
+            self._take(found)
 
     def _take(self, line: Line) -> None:
         super()._take(line)

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from agentmem_cli import errors
+from agentmem_cli.session.author import is_plain
 from agentmem_cli.session.change import ChangeRecord
 from agentmem_cli.session.conversation import DETACHED, Conversation
 from agentmem_cli.session.fold import Cut, LogFold
@@ -17,7 +18,6 @@ from agentmem_cli.session.record import (
     decode_by,
     decode_change,
     decode_saved,
-    is_plain,
 )
 from agentmem_cli.session.session import (
     LostImage,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from agentmem_cli.limits import U64_MAX
 from agentmem_cli.session.aside import Aside, listed_asides
-from agentmem_cli.session.author import Author
+from agentmem_cli.session.author import Author, is_plain
 from agentmem_cli.session.change import (
     Change,
     ChangeRecord,
@@ -25,7 +25,7 @@ from agentmem_cli.session.change import (
     next_ids,
 )
 from agentmem_cli.session.codec import dumps
-from agentmem_cli.session.entry import Entry
+from agentmem_cli.session.entry import Entry, encoded
 from agentmem_cli.session.keys import FORMAT
 from agentmem_cli.session.message import Message
 
@@ -114,8 +114,8 @@ def encode_record(stamp: Stamp, record: LogRecord) -> bytes:  # noqa: PLR0911 - 
             return _line(stamp, record.by, "push", body)
         case Splice():
             head = dumps({"from": change.from_, "to": change.to, "removed": list(change.removed)})
-            body = b"," + head[1:-1] + b',"with":[' + encode_entries(change.with_, stamp.t) + b"]"
-            return _line(stamp, record.by, "splice", body)
+            with_ = (b',"with":[', *encoded(change.with_, stamp.t, encode_entry), b"]")
+            return _line(stamp, record.by, "splice", b"," + head[1:-1], *with_)
         case SetHalt():
             return _line(stamp, record.by, "halt", b',"halt":' + dumps(change.halt))
         case SetAside():
@@ -128,7 +128,11 @@ def encode_record(stamp: Stamp, record: LogRecord) -> bytes:  # noqa: PLR0911 - 
 
 def encode_entries(entries: Iterable[Entry], written: int | None) -> bytes:
     """Return entries as the inside of a JSON array; a made time equal to *written* is left out."""
-    return b",".join(encode_entry(entry, written) for entry in entries)
+    return b"".join(encoded(entries, written, encode_entry))
+
+
+def _made(made: int | None, written: int | None) -> bytes:
+    return b"" if made in (None, written) else b',"made":%d' % made
 
 
 def encode_entry(entry: Entry, written: int | None) -> bytes:
@@ -144,10 +148,9 @@ def encode_entry(entry: Entry, written: int | None) -> bytes:
         value = message.value
         raw = dumps(value) if b"\n" in raw else raw
     author = b"" if entry.author is None else b',"author":' + dumps(entry.author.to_value())
-    made = b"" if entry.made in (None, written) else b',"made":%d' % entry.made
-    extra = entry.extra
-    more = b"," + dumps(extra)[1:-1] if extra else b""
-    return b'{"message":' + raw + author + b',"id":%d' % entry.id + made + more + b"}"
+    more = b"," + dumps(extra)[1:-1] if (extra := entry.extra) else b""
+    made = _made(entry.made, written)
+    return b'{"message":%b%b,"id":%d%b%b}' % (raw, author, entry.id, made, more)
 
 
 def decode_header(fields: Object) -> Header:
@@ -249,10 +252,15 @@ def decode_saved(fields: Object) -> Saved:
     return Saved(key, fields.get("value"))
 
 
-def _line(stamp: Stamp, by: Author | None, kind: str, body: bytes) -> bytes:
+def _line(stamp: Stamp, by: Author | None, kind: str, *body: bytes) -> bytes:
+    head = line_head(stamp, by)
+    return b"".join((head, b'"type":"', kind.encode(), b'"', *body, b"}\n"))
+
+
+def line_head(stamp: Stamp, by: Author | None) -> bytes:
+    """Return how the line of a record begins, up to its type."""
     who = b"" if by is None else b'"by":' + dumps(by.to_value()) + b","
-    head = b'{"seq":%d,"n":%d,"t":%d,' % (stamp.seq, stamp.n, stamp.t)
-    return head + who + b'"type":"' + kind.encode() + b'"' + body + b"}\n"
+    return b'{"seq":%d,"n":%d,"t":%d,%b' % (stamp.seq, stamp.n, stamp.t, who)
 
 
 def _state(state: State) -> bytes:
@@ -298,17 +306,6 @@ def _entries(
         else:
             made.append(Entry(id_, None, who, at, source, offset, length, index))
     return tuple(made)
-
-
-def is_plain(author: JSON) -> bool:
-    """Whether an author holds strings only, which no way of decoding changes."""
-    if type(author) is not dict:
-        return False
-    return all(type(item) is str or _is_texts(item) for item in author.values())
-
-
-def _is_texts(item: JSON) -> bool:
-    return type(item) is dict and all(type(text) is str for text in item.values())
 
 
 _ENTRY = frozenset({"message", "author", "id", "made"})

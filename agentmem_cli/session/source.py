@@ -9,7 +9,7 @@ from agentmem_cli.session.codec import elements, loads_fast, loads_object, loads
 from agentmem_cli.session.images import put_back
 
 if TYPE_CHECKING:
-    from agentmem_cli.session.codec import Object
+    from agentmem_cli.session.codec import JSON, Object
     from agentmem_cli.session.images import BlobFiles
     from agentmem_cli.session.lines import Bytes
     from agentmem_cli.session.message import Message
@@ -60,6 +60,10 @@ class LogSource:
             kept = self._kept = (offset, self._entries(offset, length))
         return kept[1][index]
 
+    def block(self, offset: int, length: int) -> bytes:
+        """Return the log's bytes from *offset* on, *length* of them or up to its end."""
+        return self.log.read_at(offset, length)
+
     def restored(self, message: Message) -> Message:
         """Return *message* with its blobs' data put back; failures go to ``lost``."""
         restored, failures = put_back(message, self._files)
@@ -68,9 +72,9 @@ class LogSource:
 
     def _entries(self, offset: int, length: int) -> list[tuple[bytes, Object]]:
         raw = self.log.read_at(offset, length)
-        plain = _plain_push(raw)
+        plain = plain_push(raw)
         if plain is not None:
-            return [plain]
+            return [(message_in(raw, plain[3]), {"id": plain[3]})]
         try:
             text = raw.decode("utf-8")
         except UnicodeDecodeError:
@@ -79,34 +83,49 @@ class LogSource:
         return [_split(text[begin:end]) for begin, end in elements(text, start)]
 
 
+_NUMBER: Final = rb"(0|[1-9][0-9]{0,17})"
 _PUSH: Final = re.compile(
-    rb'\{"seq":[0-9]+,"n":[0-9]+,"t":[0-9]+,"type":"push","entries":\[\{"message":'
+    rb'\{"seq":%b,"n":%b,"t":%b,"type":"push","entries":\[\{"message":(\{.*\}),"id":%b\}\]\}\n?\Z'
+    % ((_NUMBER,) * 4),
+    re.DOTALL,
 )
-_PUSH_END: Final = re.compile(rb',"id":(0|[1-9][0-9]{0,19})\}\]\}\Z')
 
 
-def _plain_push(raw: bytes) -> tuple[bytes, Object] | None:
-    """Return the one entry of a push as it is written here; None: it may be another record.
+def plain_push(line: bytes) -> tuple[int, int, int, int] | None:
+    """Return ``seq``, ``n``, ``t`` and the id of a push of one entry that holds no more than that.
 
-    Almost every record of a log is one. What stands between its beginning and
-    its end is a whole value, so it can be nothing but the message.
+    Almost every record of a log is one, as it is written here. What stands
+    between its beginning and its end is decoded by itself, so it is the
+    message and nothing else, and can be cut out.
+
+    Args:
+        line: A record, with or without its line's end.
+
+    Returns:
+        None: it may be another record.
     """
-    begin = _PUSH.match(raw)
-    end = _PUSH_END.search(raw, max(0, len(raw) - _END_BYTES))
-    if begin is None or end is None:
+    found = _PUSH.match(line)
+    if found is None:
         return None
-    message = raw[begin.end() : end.start()]
-    if message[:1] != b"{" or message[-1:] != b"}":
-        return None
+    seq, n, t, message, id_ = found.groups()
     try:
-        loads_fast(message)
+        # Why within arrays: nested as deep as in the line, where that is bounded;
+        # and one value in each, lest several things that follow one another are taken.
+        boxes: list[list[list[JSON]]] = loads_fast(b"[[[%b]]]" % message)  # type: ignore[assignment]
+        [[[_]]] = boxes
     except ValueError:
         return None
-    return message, {"id": int(end[1])}
+    return int(seq), int(n), int(t), int(id_)
 
 
-_END_BYTES: Final = 32
-"""Bytes that a push of one entry ends with: its id, and three brackets."""
+def message_in(record: bytes, id_: int) -> bytes:
+    """Return the message's bytes of a record that `plain_push` knew, without its line's end."""
+    begin = record.index(MESSAGE) + len(MESSAGE)
+    return record[begin : -len(b',"id":%d}]}' % id_)]
+
+
+MESSAGE: Final = b'"message":'
+"""What stands before an entry's message."""
 
 
 def _array_start(text: str) -> int:

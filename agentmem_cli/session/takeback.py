@@ -7,7 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agentmem_cli.session.journal import OURS, AsideSet, HaltSet, Pushed, Spliced
+from agentmem_cli.session.journal import (
+    OURS,
+    AsideSet,
+    HaltSet,
+    Pushed,
+    Spliced,
+    Unit,
+    unit_of,
+)
 from agentmem_cli.session.refusals import Moved
 
 if TYPE_CHECKING:
@@ -16,7 +24,7 @@ if TYPE_CHECKING:
     from agentmem_cli.session.author import Author
     from agentmem_cli.session.conversation import Conversation
     from agentmem_cli.session.entry import Entry
-    from agentmem_cli.session.journal import Unit
+    from agentmem_cli.session.journal import Noticed
 
 PART_BYTES: Final = 8 << 20
 """Bytes of entries that one splice puts back; more of them are put back by several."""
@@ -25,24 +33,27 @@ PART_BYTES: Final = 8 << 20
 class Changes(NamedTuple):
     """Which changes stand, and which were taken back."""
 
-    done: dict[int, Unit]
+    done: dict[int, Noticed]
     """Those that stand, by their ``n``."""
     undos: dict[int, tuple[Unit, Unit]]
     """Those that took one back and were not taken back, with the one they took back."""
 
 
-def resolve(units: Sequence[Unit]) -> Changes:
+def resolve(units: Sequence[Noticed]) -> Changes:
     """Follow *units* in order: what each undo took back, and what brought it back."""
-    done: dict[int, Unit] = {}
+    done: dict[int, Noticed] = {}
     undos: dict[int, tuple[Unit, Unit]] = {}
     for unit in units:
+        if not isinstance(unit, Unit):
+            done[unit[0]] = unit
+            continue
         undoes = unit.undoes
         if undoes is None and isinstance(unit.steps[0], Spliced):
             undoes = _uncompacted(unit, unit.steps[0], done)
         if undoes is None:
             done[unit.n] = unit
         elif undoes in done:
-            undos[unit.n] = (unit, done.pop(undoes))
+            undos[unit.n] = (unit, unit_of(done.pop(undoes)))
         elif undoes in undos:
             _, first = undos.pop(undoes)
             done[first.n] = first
@@ -51,16 +62,18 @@ def resolve(units: Sequence[Unit]) -> Changes:
     return Changes(done, undos)
 
 
-def _uncompacted(unit: Unit, step: Spliced, done: dict[int, Unit]) -> int | None:
+def _uncompacted(unit: Unit, step: Spliced, done: dict[int, Noticed]) -> int | None:
     """Return the compaction that *unit* took back without saying so, as the crate does it."""
     if len(step.removed) != 1 or unit.summary is not None or len(unit.steps) == 1:
         return None
     if unit.by is not None and unit.by.name == OURS:
         return None  # Why: ours say so; a restored place is a change of its own.
     summary = step.removed[0].id
-    for n in reversed(done):
-        first = done[n].steps[0]
-        if done[n].summary == summary and isinstance(first, Spliced):
+    for n, earlier in reversed(done.items()):
+        if not isinstance(earlier, Unit) or earlier.summary != summary:
+            continue
+        first = earlier.steps[0]
+        if isinstance(first, Spliced):
             same = tuple(entry.id for entry in first.removed) == step.put
             return n if same else None
     return None

@@ -14,20 +14,17 @@ import os
 from typing import TYPE_CHECKING
 
 from agentmem_cli.errors import ConflictError, LogChanged
-from agentmem_cli.storage import redo
-from agentmem_cli.storage.files import remove_tree
+from agentmem_cli.storage import extending, redo, sweeping
 from agentmem_cli.storage.layout import (
     FILES,
     REDO,
-    TRASH,
     file_path,
-    is_staged,
     log_of,
     log_path,
     split,
     staged_name,
 )
-from agentmem_cli.storage.listing import file_names, leftovers, staged_parts
+from agentmem_cli.storage.listing import file_names
 from agentmem_cli.storage.names import check_log_name, check_name
 from agentmem_cli.storage.spool import Spool
 from agentmem_cli.storage.steps import steps_of
@@ -35,6 +32,8 @@ from agentmem_cli.storage.streams import token
 from agentmem_cli.storage.target import Target, open_target
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from agentmem_cli.storage.files import Folder
     from agentmem_cli.storage.locks import SessionLock
     from agentmem_cli.storage.store import LogFile, Sink
@@ -85,6 +84,24 @@ class DirBatch:
     def open_append(self, name: str, length: int) -> Sink:
         """Return what adds to a log of *length* bytes."""
         return self._log(name, length).spool
+
+    def append_lines(
+        self, name: str, length: int, lines: Iterable[bytes], heads: Sequence[bytes]
+    ) -> None:
+        """Add *lines* to a log of *length* bytes, as the last that is done to it.
+
+        They are made when the batch ends. Where that changes nothing else, and
+        they are many, they are written where the log lies (see `extending`).
+
+        Args:
+            name: The log.
+            length: Its bytes as the batch has left it.
+            lines: Whole lines; what making them raises leaves everything as it was.
+            heads: How each of them begins.
+        """
+        target = self._log(name, length)
+        assert target.kind == "append"
+        target.lines, target.heads = lines, heads
 
     def replace_log(self, name: str, length: int, data: bytes) -> None:
         """Replace a log of *length* bytes; ``LogChanged`` where it has another."""
@@ -213,19 +230,50 @@ class DirBatch:
             OSError: The system refused; nothing was done, or what is missing
                 is done by whoever takes the lock next.
         """
+        extended = self._take_lines()
         targets = [target for target in self._targets.values() if target.settle()]
         targets.sort(key=lambda target: target.rank)
         for target in targets:
             self._check_unchanged(target)
         if targets and self.clears:
-            clear(self._root, self._lock.live)
-        if len(targets) == 1 and self._make_alone(targets[0]):
+            sweeping.clear(self._root, self._lock.live)
+        if extended is not None:
+            self._extend(*extended)
+            self._mark([extended[0]])
+            self.sweep()
+        elif len(targets) == 1 and self._make_alone(targets[0]):
             self._mark(targets)
         elif targets:
             self._make_together(targets)
             self._mark(targets)
         if targets:
             self.sweep()
+
+    def _take_lines(self) -> tuple[Target, Iterable[bytes]] | None:
+        """Move lines to their spools; return those that are to be written where the log lies."""
+        for target in self._targets.values():
+            if target.lines is None:
+                continue
+            lines, target.lines = target.lines, None
+            if len(self._targets) == 1 and target.old == target.keep and not target.spool.size:
+                held, lines = extending.hold(lines, extending.HELD_BYTES)
+                if target.old and not held:
+                    return target, lines
+            for line in lines:
+                target.spool.write(line)
+        return None
+
+    def _extend(self, target: Target, lines: Iterable[bytes]) -> None:
+        self._check_unchanged(target)
+        step = extending.step_of(self._root, target, target.heads, self.key)
+        try:
+            self._write_redo(redo.encode(redo.Redo(self.key, (step,))))
+        except BaseException:
+            redo.forget(self._root)
+            raise
+        extending.write(self._root, step, lines)
+        self._root.remove(REDO)
+        self._root.sync()
 
     def close(self) -> None:
         """Drop what is staged and not made. Quiet: nothing here can spoil the session."""
@@ -253,7 +301,7 @@ class DirBatch:
     def sweep(self) -> None:
         """Remove part files that a crash left; only ours, never one in use."""
         with contextlib.suppress(OSError):  # the change is made; this can wait for the next one
-            sweep(self._root, self._lock.live)
+            sweeping.sweep(self._root, self._lock.live)
 
     def _check_unchanged(self, target: Target) -> None:
         found = self._size(target.path)
@@ -335,45 +383,4 @@ class DirBatch:
             error.add_note("the change was begun; the next command on this session finishes it")
 
     def _mark(self, targets: list[Target]) -> None:
-        mark(self._root, self._lock, [target.path for target in targets])
-
-
-def mark(root: Folder, lock: SessionLock, paths: list[str]) -> None:
-    """Set the lock file's time to that of the newest log among *paths*, if there is one."""
-    newest = 0
-    for path in paths:
-        if log_of(path) is None:
-            continue
-        folders, name = split(path)
-        with contextlib.suppress(OSError), root.walk(folders) as folder:
-            newest = max(newest, folder.lstat(name).st_mtime_ns)
-    if newest:
-        lock.mark(newest)
-
-
-def sweep(root: Folder, live: set[str]) -> None:
-    """Remove staged part files in the session directory *root* but those named in *live*."""
-    for path in staged_parts(root):
-        folders, name = split(path)
-        if name in live:
-            continue
-        assert is_staged(name)
-        with contextlib.suppress(OSError), root.walk(folders) as folder:
-            folder.discard(name)
-
-
-def clear(root: Folder, live: set[str]) -> None:
-    """Remove the part files and the trash of any program but the parts named in *live*.
-
-    Raises:
-        OSError: The system refused.
-    """
-    for path in leftovers(root):
-        folders, name = split(path)
-        if name in live or path == REDO:
-            continue
-        if not name.endswith(TRASH):
-            with root.walk(folders) as folder:
-                folder.remove(name)
-        else:
-            remove_tree(root.where(path))
+        sweeping.mark(self._root, self._lock, [target.path for target in targets])

@@ -197,12 +197,12 @@ class DirStore:
         # Also inside a longer hold: a change that failed half-way may have left its redo file.
         if not self.pending():
             return False
-        from agentmem_cli.storage import batch, recovery
+        from agentmem_cli.storage import recovery, sweeping
 
         with Folder.at(self._root) as root:
             steps = recovery.finish(root)
-            batch.mark(root, lock, [step.target for step in steps])
-            batch.sweep(root, lock.live)
+            sweeping.mark(root, lock, [step.target for step in steps])
+            sweeping.sweep(root, lock.live)
         return True
 
     # -- logs --------------------------------------------------------------

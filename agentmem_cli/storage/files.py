@@ -163,7 +163,7 @@ class Folder(Place):
                 write_whole(descriptor, data)
                 sync_file(descriptor)
             except BaseException as error:
-                _cut_back(descriptor, length, error)
+                cut_back(descriptor, length, error)
                 raise
             return os.fstat(descriptor).st_mtime_ns
 
@@ -385,7 +385,8 @@ def sync_file(descriptor: int) -> None:
     os.fsync(descriptor)
 
 
-def _cut_back(descriptor: int, length: int, error: BaseException) -> None:
+def cut_back(descriptor: int, length: int, error: BaseException) -> None:
+    """Cut an open file back to *length* bytes on the way out of *error*; a note says if not."""
     try:
         os.ftruncate(descriptor, length)
         sync_file(descriptor)

@@ -1,4 +1,4 @@
-"""Finishing what a crash left undone.
+"""Finishing what a crash left undone, or taking it back (see `extending`).
 
 Every step of a redo file is looked at before any is made: it waits (``todo``), is done by half
 (``partial``), is ``done``, or something stands at its target that is neither the old nor the
@@ -11,7 +11,7 @@ import os
 from typing import TYPE_CHECKING
 
 from agentmem_cli.errors import ConflictError
-from agentmem_cli.storage import redo
+from agentmem_cli.storage import extending, redo
 from agentmem_cli.storage.layout import REDO, split
 from agentmem_cli.storage.streams import chunks, pread
 
@@ -28,7 +28,7 @@ def finish(root: Folder) -> list[redo.Step]:
     are the caller's to remove.
 
     Returns:
-        The steps that stand now; empty where the change was dropped.
+        The steps whose targets were looked at; empty where the change was dropped.
 
     Raises:
         ConflictError: Another program changed a file meanwhile; nothing was forced.
@@ -36,7 +36,10 @@ def finish(root: Folder) -> list[redo.Step]:
     """
     found = redo.read(root)
     made: list[redo.Step] = []
-    if found is not None:
+    if found is not None and found.steps and found.steps[0].kind == extending.KIND:
+        if extending.take_back(root, found.steps[0], found.key):
+            made.extend(found.steps)
+    elif found is not None:
         states = [_state(root, step, found.key) for step in found.steps]
         if "foreign" not in states:
             pairs = list(zip(found.steps, states, strict=True))

@@ -49,7 +49,7 @@ TAIL_BYTES: Final = 4096
 DIGEST_BYTES: Final = 32
 """Bytes of a keyed digest."""
 
-KINDS: Final = ("append", "replace", "remove")
+KINDS: Final = ("append", "replace", "remove", "extend")
 
 
 class Step(NamedTuple):
@@ -60,6 +60,9 @@ class Step(NamedTuple):
     before, None where there was none. An append keeps the first ``keep``
     bytes. ``old_digest`` is of the old content, for an append of the last
     `TAIL_BYTES` of what is kept. ``size`` and ``digest`` are the part's.
+
+    One of the kind ``extend`` stands alone: `heads` lines are being added, and
+    are cut off again unless the redo file goes (see `extending`).
     """
 
     kind: str
@@ -70,6 +73,8 @@ class Step(NamedTuple):
     part: str
     size: int
     digest: str
+    heads: tuple[str, ...] = ()
+    """How each line begins that is being added."""
 
     @property
     def can_be_undone(self) -> bool:
@@ -94,11 +99,18 @@ def encode(redo: Redo) -> bytes:
     body = {
         "format": FORMAT,
         "key": redo.key.hex(),
-        "steps": [step._asdict() for step in redo.steps],
+        "steps": [_told(step) for step in redo.steps],
     }
     # Not a record of a log, so not the codec's business.
     line = json.dumps(body, separators=(",", ":")).encode()  # noqa: TID251
     return line + b"\n" + blake2b(line, key=redo.key).hexdigest().encode() + b"\n"
+
+
+def _told(step: Step) -> dict[str, object]:
+    value = step._asdict()
+    if not step.heads:
+        del value["heads"]
+    return value
 
 
 def decode(data: bytes) -> Redo | None:
@@ -108,6 +120,7 @@ def decode(data: bytes) -> Redo | None:
         ConflictError: It is whole and of another format.
     """
     line, _, rest = data.partition(b"\n")
+    rest = rest[: rest.find(b"\n") + 1]  # lengths of lines may follow
     try:
         body = json.loads(line)
         key = bytes.fromhex(body["key"])
@@ -118,8 +131,11 @@ def decode(data: bytes) -> Redo | None:
                 f"{REDO}: an unfinished change of another format ({str(body['format'])[:40]!r})",
                 hint="Finish it with the program that began it, most likely a newer agentmem.",
             )
-        steps = tuple(Step(**step) for step in body["steps"])
-        return Redo(key, steps) if all(map(_is_sound, steps)) else None
+        steps = tuple(
+            Step(**{**step, "heads": tuple(step.get("heads", ()))}) for step in body["steps"]
+        )
+        alone = len(steps) == 1 or all(step.kind != "extend" for step in steps)
+        return Redo(key, steps) if alone and all(map(_is_sound, steps)) else None
     except (KeyError, TypeError, ValueError, RecursionError):
         return None
 
@@ -140,6 +156,8 @@ def _is_sound(step: Step) -> bool:
         and all(type(size) is int and size >= 0 for size in sizes)
         and step.keep <= (step.old or 0)
         and bool(step.part) == (step.kind == "replace" or step.size > 0)
+        and bool(step.heads) == (step.kind == "extend")
+        and all(type(head) is str for head in step.heads)
     )
 
 
@@ -247,7 +265,7 @@ def undo(root: Folder, begun: Sequence[Step]) -> bool:
     Raises:
         OSError: The system refused.
     """
-    made = [step for step in begun if step.kind == "append" or not _is_untouched(root, step)]
+    made = [step for step in begun if not _is_untouched(root, step)]
     if not all(step.can_be_undone for step in made):
         return False
     for step in reversed(made):
@@ -263,10 +281,14 @@ def undo(root: Folder, begun: Sequence[Step]) -> bool:
 
 
 def _is_untouched(root: Folder, step: Step) -> bool:
-    # A rename and a removal are made or not made, so one look tells.
-    folders, name = split(step.part or step.target)
+    # A rename and a removal are made or not made, so one look tells. An append that could not
+    # even open its file needs no cut, which would be refused as well.
+    folders, name = split(step.part if step.part and step.kind != "append" else step.target)
     with root.walk(folders) as folder:
-        return folder.found(name) is not None
+        found = folder.found(name)
+    if step.kind == "append":
+        return found is not None and found.st_size == step.old
+    return found is not None
 
 
 def forget(root: Folder) -> None:

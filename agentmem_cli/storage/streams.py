@@ -58,6 +58,15 @@ def write_whole(descriptor: int, data: bytes | bytearray) -> None:
             written += taken
 
 
+def start_writing(descriptor: int, start: int, end: int) -> None:
+    """Have the system begin to put the bytes from *start* to *end* on the disk, where it can.
+
+    It is not waited for: a later ``fsync`` then finds little left to do.
+    """
+    if hasattr(os, "posix_fadvise"):
+        os.posix_fadvise(descriptor, start, end - start, os.POSIX_FADV_DONTNEED)
+
+
 def token() -> str:
     """Return 32 random hex digits, for a name nobody else takes."""
     return os.urandom(16).hex()

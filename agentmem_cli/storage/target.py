@@ -10,6 +10,8 @@ from agentmem_cli.storage.layout import META, file_path, log_of, split
 from agentmem_cli.storage.logfile import BytesLog, OpenLog
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from agentmem_cli.storage.files import Folder
     from agentmem_cli.storage.spool import Spool
     from agentmem_cli.storage.store import LogFile
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 class Target:
     """What is to become of one file."""
 
-    __slots__ = ("keep", "kind", "old", "path", "spool")
+    __slots__ = ("heads", "keep", "kind", "lines", "old", "path", "spool")
 
     def __init__(self, path: str, old: int | None, spool: Spool) -> None:
         """Add nothing to a file of *old* bytes, to begin with (None: there is none)."""
@@ -27,6 +29,10 @@ class Target:
         self.kind = "append"
         self.keep = old or 0
         self.spool = spool
+        self.lines: Iterable[bytes] | None = None
+        """What is added besides, made when the batch ends."""
+        self.heads: Sequence[bytes] = ()
+        """How each of these lines begins."""
 
     @property
     def size(self) -> int:

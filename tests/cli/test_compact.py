@@ -160,7 +160,10 @@ def test_a_policy_says_what_is_kept_track_of(root: Path, tmp_path: Path) -> None
     assert told["tracked"] == [{"name": "painted", "values": ["paint.py"]}]
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"keep":1}', '{"limits":{"reserve":-1}}'])
+@pytest.mark.parametrize(
+    "text",
+    ["{", "[]", '{"keep":1}', '{"limits":{"reserve":-1}}', '{"limits":{"summary_tokens":0}}'],
+)
 def test_a_bad_policy_is_refused_by_its_name(root: Path, tmp_path: Path, text: str) -> None:
     talk()
     (tmp_path / "p.json").write_text(text)
@@ -189,7 +192,7 @@ def test_a_conversation_too_small_to_gain_is_left_alone(root: Path) -> None:
 
     done = ok("compact", "s")
 
-    assert "not compacted, no summary is smaller" in done.out
+    assert "not compacted, no summary within the limits is smaller" in done.out
     assert log_bytes(root, "s") == before
 
 

@@ -73,6 +73,30 @@ def test_a_call_and_its_result_are_not_parted(root: Path, range_: str) -> None:
     assert log_bytes(root, "s") == before
 
 
+@pytest.mark.parametrize("range_", ["5:6", "3:5", "3:4", "4:5", "8:9", "10:11"])
+def test_a_result_that_lies_behind_a_text_is_not_parted_from_its_call(
+    root: Path, range_: str
+) -> None:
+    start(
+        "s",
+        *(ask("go"), call("T1"), result("T1")),
+        *(call("T2", "T3"), result("T2", also="and hurry"), result("T3"), reply("done")),
+        *(ask("and"), call("T4"), ask("wait"), result("T4"), reply("yes")),
+    )
+    before = log_bytes(root, "s")
+
+    done = run("splice", "s", range_)
+    both = ok("splice", "s", "3:6", "--dry-run")
+    late = ok("splice", "s", "8:11")
+
+    assert done.status == 2
+    assert "would not pair" in done.err
+    assert "3 messages" in both.out
+    assert "3 messages" in late.out
+    assert log_bytes(root, "s") != before
+    assert ids(root) == [0, 1, 2, 3, 4, 5, 6, 7, 11]
+
+
 def test_what_did_not_pair_before_is_no_hindrance(root: Path) -> None:
     start("s", ask("go"), call("a"), ask("wait"), reply("ok"))
 

@@ -4,12 +4,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agentmem_cli.cli.undone import _ids
 from agentmem_cli.session.author import Author
+from agentmem_cli.session.change import ChangeRecord, Reset
 from agentmem_cli.session.compaction import apply_summary, undo_summary
 from agentmem_cli.session.message import Message
 from agentmem_cli.session.reader import load
 from agentmem_cli.session.summaries import SummaryState, summary_author
-from agentmem_cli.session.writer import save
+from agentmem_cli.session.writer import append_records, save
 from agentmem_cli.storage.directory import DirStore
 from tests.cli.running import header, join, ok, record, run, said, turns, write
 from tests.cli.talking import (
@@ -89,10 +91,17 @@ def test_more_steps_than_there_are_change_nothing(root: Path) -> None:
     before = log_bytes(root, "s")
 
     done = run("undo", "s", "--steps", "7")
+    none = run("redo", "s", "--steps", "2")
 
     assert done.status == 3
-    assert "no change left to undo" in done.err
+    assert "only 6 changes can be undone; nothing was changed" in done.err
+    assert "no undo to take back" in none.err
     assert log_bytes(root, "s") == before
+
+    ok("undo", "s")
+    few = run("redo", "s", "--steps", "2")
+
+    assert "only 1 undo can be taken back; nothing was changed" in few.err
 
 
 def test_ten_compactions_are_undone_and_redone_one_by_one(root: Path) -> None:
@@ -391,3 +400,22 @@ def test_steps_are_at_least_one(root: Path, verb: str) -> None:
     talk()
 
     assert run(verb, "s", "--steps", "0").status == 2
+
+
+def test_a_redo_of_core_memory_does_not_reach_over_a_reset(root: Path) -> None:
+    start("s", ask("hello"))
+    ok("core", "set", "s", "human", "Ada")
+    ok("undo", "s")
+    reset = ChangeRecord(Reset(conversation(root, "s").state()), None, 1_900_000_000_000)
+    append_records(DirStore.open(root / "s"), "main", lambda _: [reset], at=reset.at)
+
+    done = run("redo", "s")
+
+    assert done.status == 3
+    assert "the session was changed since" in done.err
+
+
+def test_ids_that_do_not_lie_side_by_side_are_no_range() -> None:
+    assert _ids((20, 16, 17, 18, 19, 22)) == "#16 to #20, #22"
+    assert _ids((1, 3)) == "#1, #3"
+    assert _ids(tuple(range(0, 40, 2))) == "#0, #2, #4, #6, #8, #10, and others up to #38"

@@ -84,6 +84,8 @@ class Facts:
         """What the user wrote, whole."""
         self.exchanges: list[Exchange] = []
         self.findings: list[Finding] = []
+        self.focused: list[str] = []
+        """Sentences of both that say most of the words of the focus."""
         self.commits: list[str] = []
         """The first lines of messages of commits."""
         self.steps: list[Step] = []
@@ -107,16 +109,16 @@ class Facts:
             key = (step.tool, step.what)
             if not step.failed:
                 worked.add(key)
-            elif step.outcome and key not in worked and key not in seen:
+            elif key not in worked and key not in seen and _is_error(step.outcome):
                 seen.add(key)
                 found.append(step)
         return found[::-1]
 
 
-def facts_of(values: Iterable[Object]) -> Facts:
-    """Return what the messages whose JSON are *values* tell."""
+def facts_of(values: Iterable[Object], focus: str = "") -> Facts:
+    """Return what the messages whose JSON are *values* tell; *focus*: what is looked for."""
     facts = Facts()
-    reader = _Reader(facts)
+    reader = _Reader(facts, focus)
     for value in values:
         reader.feed(value)
     reader.end()
@@ -126,8 +128,9 @@ def facts_of(values: Iterable[Object]) -> Facts:
 class _Reader:
     """Goes through messages one by one."""
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: Facts, focus: str) -> None:
         self.facts = facts
+        self._focus = {word for word in _words(focus) if len(word) >= _WORD}
         self._calls: dict[str, int] = {}
         self._said = ""
         self._request: str | None = None
@@ -156,11 +159,19 @@ class _Reader:
             self.facts.exchanges.append(Exchange(self._request, self._said))
         self.facts.last_reply = self._said or self.facts.last_reply
         self._request, self._said = text, ""
+        self._look(text)
         self.facts.requests.append(text)
         self.facts.since = len(self.facts.steps)
 
+    def _look(self, text: str) -> None:
+        if self._focus:
+            for sentence in sentences(text):
+                if 2 * len(self._focus.intersection(_words(sentence))) >= len(self._focus):
+                    self.facts.focused.append(sentence)
+
     def _say(self, text: str) -> None:
         self._said = text
+        self._look(text)
         if len(text) >= _SUBSTANTIAL:
             self.facts.last_long_reply = text
         for sentence in sentences(text):
@@ -214,6 +225,14 @@ def sentences(text: str) -> list[str]:
     return found
 
 
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())
+
+
+_WORD: Final = 3
+"""Characters of a word that counts; shorter ones are in every sentence."""
+
+
 def one_line(text: str) -> str:
     """Return *text* with every run of white space as one space."""
     return " ".join(text.split())
@@ -228,6 +247,14 @@ def _argument(arguments: JSON, names: tuple[str, ...]) -> str | None:
 
 _ERROR: Final = re.compile(r"error|exception|fail|not found|denied|cannot|fatal", re.IGNORECASE)
 _NO_MORE: Final = re.compile(r"\W*(?:no output|(?:command )?exited with code 1)\W*", re.IGNORECASE)
+
+
+_ABORTED: Final = re.compile(r"(?:\w+ )?(?:aborted|cancell?ed|interrupted)\b", re.IGNORECASE)
+"""How the output of a call begins that somebody stopped, which is no error of it."""
+
+
+def _is_error(outcome: str) -> bool:
+    return bool(outcome) and not _ABORTED.match(outcome)
 
 
 def _telling(lines: list[str]) -> str:

@@ -31,9 +31,10 @@ STEPS: Final = "Last steps"
 REPLY: Final = "Last reply"
 LONG_REPLY: Final = "Last longer reply"
 LATEST: Final = "Latest request"
+FOCUS: Final = "What concerns the focus"
 
 _HEADINGS: Final = (
-    FIRST, EARLIER, COURSE, FINDINGS, COMMITS, ERRORS, WORK, STEPS, LONG_REPLY, REPLY,
+    FIRST, EARLIER, FOCUS, COURSE, FINDINGS, COMMITS, ERRORS, WORK, STEPS, LONG_REPLY, REPLY,
     LATEST,
 )  # fmt: skip
 
@@ -43,6 +44,7 @@ _SHARES: Final = {
     LATEST: 0.25,
     REPLY: 0.15,
     LONG_REPLY: 0.1,
+    FOCUS: 0.3,
     COURSE: 0.4,
     FINDINGS: 0.2,
     COMMITS: 0.08,
@@ -54,6 +56,7 @@ _SHARES: Final = {
 
 _ASKED_CHARS, _CAME_CHARS = 400, 300
 _NOD_CHARS = 8
+_THAT: Final = "(the first request)"
 _STEP_CHARS, _OUTCOME_CHARS = 140, 120
 _STEPS, _ERRORS, _FILES = 12, 8, 12
 
@@ -64,9 +67,13 @@ class Section(NamedTuple):
     heading: str
     lines: list[str]
     """A text that stands word for word is one line here, however many it has."""
+    gone: int = 0
+    """How many lines an earlier summary left out."""
 
 
-def summarize(values: Iterable[Object], previous: str, max_tokens: int, *, carried: bool) -> str:
+def summarize(
+    values: Iterable[Object], previous: str, max_tokens: int, *, carried: bool, focus: str = ""
+) -> str:
     """Return a summary of the messages whose JSON are *values*.
 
     It is made by rules alone and always the same for the same messages: the
@@ -79,8 +86,9 @@ def summarize(values: Iterable[Object], previous: str, max_tokens: int, *, carri
         previous: The earlier summary; empty: there is none.
         max_tokens: What it may take, as estimates count.
         carried: The newest request stands behind the summary anyway, or stays.
+        focus: What to keep above all: sentences that say most of its words; may be empty.
     """
-    facts = facts_of(values)
+    facts = facts_of(values, focus)
     earlier = _read(previous)
     sections = _sections(facts, earlier, previous, carried=carried)
     return _fitted(sections, max_tokens * BYTES_PER_TOKEN)
@@ -94,16 +102,23 @@ def _sections(
     first = "\n".join(old.get(FIRST, [])) or (requests[0] if requests else "")
     foreign = [previous.strip()] if earlier is None and previous.strip() else []
     latest = "" if carried or not requests or requests[-1] == first else requests[-1]
-    exchanges = facts.exchanges
-    course = [*_items(old.get(COURSE)), *(_told(*each) for each in exchanges if _worth(each))]
+    exchanges = [each for each in facts.exchanges if _worth(each)]
+    named = ((_THAT if each.request == first else each.request, each) for each in exchanges)
+    new = (_told(name, each.outcome) for name, each in named)
+    course = [*dict.fromkeys([*_items(old.get(COURSE)), *new])]
     reply = facts.last_reply or "\n".join(old.get(REPLY, []))
     longer = facts.last_long_reply or "\n".join(old.get(LONG_REPLY, []))
+
+    def left(heading: str) -> int:
+        return _left_out(old.get(heading))
+
     found = [
         Section(FIRST, [first] if first else []),
         Section(EARLIER, foreign or (["\n".join(old[EARLIER])] if EARLIER in old else [])),
-        Section(COURSE, course),
-        Section(FINDINGS, _findings(facts, _items(old.get(FINDINGS)))),
-        Section(COMMITS, [*_items(old.get(COMMITS)), *dict.fromkeys(facts.commits)]),
+        Section(FOCUS, [*dict.fromkeys([*_items(old.get(FOCUS)), *facts.focused])], left(FOCUS)),
+        Section(COURSE, course, left(COURSE)),
+        Section(FINDINGS, _findings(facts, _items(old.get(FINDINGS))), left(FINDINGS)),
+        Section(COMMITS, [*_items(old.get(COMMITS)), *dict.fromkeys(facts.commits)], left(COMMITS)),
         Section(ERRORS, [_failed(step) for step in facts.open_errors()[-_ERRORS:]]),
         Section(WORK, _work(facts, old.get(WORK))),
         Section(STEPS, _steps(facts)),
@@ -196,7 +211,8 @@ def _fitted(sections: list[Section], room: int) -> str:
 
 
 _ORDER: Final = (
-    FIRST, LATEST, REPLY, LONG_REPLY, WORK, COMMITS, ERRORS, STEPS, EARLIER, COURSE, FINDINGS,
+    FIRST, LATEST, FOCUS, REPLY, LONG_REPLY, WORK, COMMITS, ERRORS, STEPS, EARLIER, COURSE,
+    FINDINGS,
 )  # fmt: skip
 """Who gets room first: what is short, and what is most needed."""
 
@@ -213,7 +229,7 @@ def _shown(section: Section, room: int) -> str:
         cut = _cut(section.lines[0], left)
         return f"{heading}{_quoted(cut)}\n" if cut else ""
     kept: list[str] = []
-    gone = _gone(len(section.lines))
+    gone = _gone(len(section.lines) + section.gone)
     left -= _size(gone) + 1
     for line in reversed(section.lines):
         size = _size(line) + len("- \n")
@@ -221,7 +237,7 @@ def _shown(section: Section, room: int) -> str:
             break
         left -= size
         kept.append(f"- {line}\n")
-    missing = len(section.lines) - len(kept)
+    missing = len(section.lines) - len(kept) + section.gone
     if not kept:
         return ""
     earlier = f"- {_gone(missing)}\n" if missing else ""
@@ -229,7 +245,13 @@ def _shown(section: Section, room: int) -> str:
 
 
 def _gone(count: int) -> str:
-    return f"({count} earlier ones were left out)"
+    return "(1 earlier one was left out)" if count == 1 else f"({count} earlier ones were left out)"
+
+
+def _left_out(lines: Sequence[str] | None) -> int:
+    """Return how many lines of a list an earlier summary says that it left out."""
+    found = (_LEFT_OUT.fullmatch(line.removeprefix("- ")) for line in lines or ())
+    return sum(int(each[1]) for each in found if each)
 
 
 def _cut(text: str, room: int) -> str:
@@ -273,7 +295,7 @@ def _items(lines: Sequence[str] | None) -> list[str]:
     return [item for item in items if not _LEFT_OUT.fullmatch(item)]
 
 
-_LEFT_OUT: Final = re.compile(r"\([0-9]+ earlier ones were left out\)")
+_LEFT_OUT: Final = re.compile(r"\(([0-9]{1,9}) earlier ones? w(?:as|ere) left out\)")
 
 
 def _size(text: str) -> int:

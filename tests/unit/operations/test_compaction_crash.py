@@ -60,13 +60,18 @@ WORKS = {
     "clear": ([], cleared),
     "undo": ([compacted], undone),
     "redo": ([compacted, undone], redone),
+    "undo in place": ([compacted], undone),
 }
 
 
 @pytest.fixture(params=WORKS)
-def case(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, Callable[[DirStore], None]]:
+def case(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[Path, Callable[[DirStore], None]]:
     """A session, and what is done to it."""
     before, work = WORKS[request.param]
+    if request.param.endswith("in place"):
+        monkeypatch.setattr("agentmem_cli.storage.extending.HELD_BYTES", 0)
     store = DirStore.open(tmp_path / "first")
     for second, message in enumerate([ask("go"), call("a"), result("a", LONG), reply("done")]):
         append(store, "main", [message], at_ms=AT + second)
@@ -88,6 +93,7 @@ def state(store: DirStore) -> State:
     store.remove_file("probe")
     assert not store.pending()
     assert store.leftovers() == []
+    assert not [name for name in store.files() if name.startswith("recovered/")]
     talk = load(store, "main")
     entries = [(entry.id, entry.made, entry.stored.raw) for entry in talk.entries]
     return entries, {id_: aside.to_value() for id_, aside in talk.asides.items()}

@@ -149,6 +149,15 @@ def _is_gone(pid: int) -> bool:
     return False
 
 
+def test_a_line_that_was_meant_for_a_shell_says_how_to_have_one() -> None:
+    command = command_of(f"{sys.executable} -c 'import sys; sys.exit(3)' | head", {}, 20)
+
+    with pytest.raises(SummarizerFailed) as caught:
+        run_command(command, REQUEST, SUMMARIZER)
+
+    assert "sh -c" in str(caught.value.hint)
+
+
 def test_one_that_cannot_be_started_is_told() -> None:
     with pytest.raises(SummarizerFailed, match="no-such-program cannot be started"):
         run_command(Command(("no-such-program",), {}), REQUEST, SUMMARIZER)
@@ -163,6 +172,10 @@ def test_one_that_cannot_be_started_is_told() -> None:
         "<tool_call>read</tool_call>",
         "<function_calls>\n<invoke>",
         "[TOOL_CALLS] [{}]",
+        'I will look.\n{"type":"tool_use","id":"x","name":"bash","input":{}}',
+        'First I look:\n\n```json\n{"tool_calls": [{"id": "a"}]}\n```',
+        "Let me see.\n<tool_call>\n{}\n</tool_call>",
+        'I call it.\n{\n "type": "function_call",\n "name": "a"\n}',
     ],
 )
 def test_a_printed_tool_call_is_no_summary(text: str) -> None:

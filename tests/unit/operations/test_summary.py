@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -142,6 +143,33 @@ def test_an_earlier_summary_of_its_own_is_gone_on_with() -> None:
         assert "- The root cause is that the keel was of pine." in text
         assert "- sail to the island => We are there." in text
     assert "## Last reply\nAt home." in third
+
+
+def test_lists_go_on_counting_what_was_left_out_before() -> None:
+    text = ""
+    for number in range(0, 60, 10):
+        talk = [
+            each
+            for i in range(number, number + 10)
+            for each in (ask(f"request number {i} is to be done"), reply(f"answer {i} of them"))
+        ]
+        text = summarize(values(*talk), text, 150, carried=True)
+
+    shown = text.count("- request number")
+    (gone,) = re.findall(r"- \(([0-9]+) earlier ones were left out\)", text)
+
+    assert shown
+    # The first one is named, and told as such.
+    assert int(gone) + shown == 60
+
+
+@pytest.mark.parametrize("most", [200, 1_000, 12_000])
+def test_a_request_of_any_length_keeps_to_the_bound(most: int) -> None:
+    talk = values(ask("a listing\n" * 20_000), reply("ok"), ask("and another\n" * 20_000))
+    text = summarize([*talk, *values(reply("yes"))], "", most, carried=False)
+
+    assert DEFAULT_COUNTER(Message.user(text)) <= most + 4
+    assert "characters cut" in text
 
 
 def test_an_earlier_summary_of_a_model_is_kept_as_it_is() -> None:

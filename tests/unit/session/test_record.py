@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agentmem_cli.limits import U64_MAX
 from agentmem_cli.session.aside import Aside
-from agentmem_cli.session.author import Author
+from agentmem_cli.session.author import Author, is_plain
 from agentmem_cli.session.change import (
     ChangeRecord,
     Push,
@@ -34,7 +34,6 @@ from agentmem_cli.session.record import (
     decode_saved,
     encode_header,
     encode_record,
-    is_plain,
 )
 from agentmem_cli.session.stamp import Stamp
 from agentmem_cli.session.writer import save

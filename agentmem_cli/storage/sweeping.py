@@ -1,0 +1,55 @@
+"""What is done around a change: leftovers removed, the lock file's time set."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from agentmem_cli.storage.files import remove_tree
+from agentmem_cli.storage.layout import REDO, TRASH, is_staged, log_of, split
+from agentmem_cli.storage.listing import leftovers, staged_parts
+
+if TYPE_CHECKING:
+    from agentmem_cli.storage.files import Folder
+    from agentmem_cli.storage.locks import SessionLock
+
+
+def mark(root: Folder, lock: SessionLock, paths: list[str]) -> None:
+    """Set the lock file's time to that of the newest log among *paths*, if there is one."""
+    newest = 0
+    for path in paths:
+        if log_of(path) is None:
+            continue
+        folders, name = split(path)
+        with contextlib.suppress(OSError), root.walk(folders) as folder:
+            newest = max(newest, folder.lstat(name).st_mtime_ns)
+    if newest:
+        lock.mark(newest)
+
+
+def sweep(root: Folder, live: set[str]) -> None:
+    """Remove staged part files in the session directory *root* but those named in *live*."""
+    for path in staged_parts(root):
+        folders, name = split(path)
+        if name in live:
+            continue
+        assert is_staged(name)
+        with contextlib.suppress(OSError), root.walk(folders) as folder:
+            folder.discard(name)
+
+
+def clear(root: Folder, live: set[str]) -> None:
+    """Remove the part files and the trash of any program but the parts named in *live*.
+
+    Raises:
+        OSError: The system refused.
+    """
+    for path in leftovers(root):
+        folders, name = split(path)
+        if name in live or path == REDO:
+            continue
+        if not name.endswith(TRASH):
+            with root.walk(folders) as folder:
+                folder.remove(name)
+        else:
+            remove_tree(root.where(path))
