@@ -52,6 +52,9 @@ BLOCK_BYTES_MAX: Final = 16_384
 LABEL_BYTES_MAX: Final = 64
 """UTF-8 bytes of a block's label."""
 
+DESCRIPTION_BYTES_MAX: Final = 1_024
+"""UTF-8 bytes of what a block is said to be for: some lines for people, no second content."""
+
 TAR_MEMBERS_MAX: Final = 500_000
 """Files and folders of a tar that is imported: more than any session has."""
 

@@ -104,7 +104,7 @@ def _until_kept(
         except CONFLICTS as error:
             values = look(opened.store, opened.log).values
             doc = again(doc, wanted, values, edits(follow(opened.store, opened.log)))
-            talk(f"agentmem: {str(error).partition(chr(10))[0]}; both sides are in the editor")
+            talk(f"agentmem: {error.brief}; both sides are in the editor")
 
 
 def _run(command: list[str], path: Path) -> None:

@@ -142,6 +142,8 @@ def import_(
     given = _given(source)
     for name in given.passed:
         warn(f"{source}: {name} is no block, and was passed by")
+    for told in given.unknown:
+        warn(f"{source}: {told}")
     request = request_of(
         opened.settings, by=by, reason=reason, match=if_match, force=force, dry_run=dry_run
     )

@@ -14,6 +14,7 @@ from agentmem_cli.cli.core_options import (
     MatchOption,
     ReasonOption,
     TypeArg,
+    check_text,
     look_at,
     open_core,
     request_of,
@@ -92,6 +93,7 @@ def protect(
     from agentmem_cli.cli.core_print import tell_change
     from agentmem_cli.operations.core.verbs import protect as guard
 
+    check_text(description, "--description")
     opened = open_core(context, session, agent, change=not dry_run)
     request = request_of(opened.settings, by=by, reason=reason, match=if_match, dry_run=dry_run)
     done = guard(

@@ -187,7 +187,7 @@ def request_of(
     reason: str | None = None,
     match: str | None = None,
     merge: bool | None = None,
-    force: bool = False,
+    force: bool | None = None,
     dry_run: bool = False,
 ) -> Request:
     """Return how a change is to be made.
@@ -201,13 +201,15 @@ def request_of(
     if by is not None and not by.strip():
         raise UsageError("--by is empty")
     for option, text in (("--by", by), ("--reason", reason)):
-        if text is not None:
-            _check_text(text, option)
+        check_text(text, option)
     if match is not None:
         match = match.lower()
         is_hash = len(match) == _HASH_DIGITS and not match.strip("0123456789abcdef")
         if match != NONE and not is_hash:
-            hint = "agentmem core get SESSION TYPE --hash prints the hash of a block."
+            hint = (
+                "agentmem core get SESSION TYPE --hash prints the hash of a block, "
+                "agentmem core render SESSION --digest that of all."
+            )
             raise UsageError(f"--if-match: {match!r} is no hash", hint=hint)
     if merge and match is None:
         raise UsageError("--merge needs --if-match", hint="The hash says what was edited.")
@@ -224,7 +226,7 @@ def text_of(words: str | None, what: str = "TEXT") -> str:
     """
     if words not in (None, "-"):
         assert words is not None
-        _check_text(words, what)
+        check_text(words, what, hint="Give it on standard input.")
         return words
     from agentmem_cli.operations.core.exchange import decode
 
@@ -235,9 +237,14 @@ def text_of(words: str | None, what: str = "TEXT") -> str:
     return decode(sys.stdin.buffer.read(), "standard input")
 
 
-def _check_text(words: str, what: str) -> None:
+def check_text(words: str | None, what: str, *, hint: str | None = None) -> None:
+    """See that a text from the command line, if one was given, is UTF-8.
+
+    Raises:
+        UsageError: It is not; *hint* says what to do.
+    """
     # Python hands in bytes that are no UTF-8 as halves of surrogate pairs.
     try:
-        words.encode()
+        (words or "").encode()
     except UnicodeEncodeError:
-        raise UsageError(f"{what} is not UTF-8", hint="Give it on standard input.") from None
+        raise UsageError(f"{what} is not UTF-8", hint=hint) from None

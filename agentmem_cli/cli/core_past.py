@@ -200,7 +200,7 @@ def blame(
 
     opened = open_core(context, session, agent)
     kind = type_of(block)
-    stored_of(look_at(opened, as_of).values, kind)
+    stored_of(look_at(opened, as_of).values, kind, as_of)
     cut = None if as_of is None else place_at(opened, as_of).cut
     made = past.edits(follow(opened.store, opened.log, cut))
     found = past.blame(past.versions_of(made, kind))
@@ -306,5 +306,5 @@ def restore(
         dry_run=dry_run,
     )
     then = look(opened.store, opened.log, place_at(opened, as_of)).values
-    done = bring_back(opened.store, opened.log, kind, then, request)
+    done = bring_back(opened.store, opened.log, kind, then, request, place=as_of)
     return tell_change(opened, done, dry_run=dry_run, json=json)

@@ -16,6 +16,7 @@ from agentmem_cli.limits import (
     BLOCK_BYTES_MAX,
     CORE_MEMORY_BYTES_MAX,
     CORE_MEMORY_BYTES_MIN,
+    DESCRIPTION_BYTES_MAX,
     LABEL_BYTES_MAX,
 )
 from agentmem_cli.session.codec import dumps
@@ -293,14 +294,17 @@ class CoreValues(NamedTuple):
         """Keys of blocks that are larger than one may be, each with why."""
         found: dict[str, str] = {}
         for kind, stored in self.blocks.items():
-            size, label_size = stored.block.size_bytes, size_of(stored.label or "")
-            if size > BLOCK_BYTES_MAX:
-                found[key_of(kind)] = (
-                    f"its content is {size} bytes; a block holds {BLOCK_BYTES_MAX}"
-                )
-            elif label_size > LABEL_BYTES_MAX:
-                why = f"its label is {label_size} bytes; {LABEL_BYTES_MAX} are allowed"
-                found[key_of(kind)] = why
+            size = stored.block.size_bytes
+            told = [f"its content is {size} bytes; a block holds {BLOCK_BYTES_MAX}"]
+            told = told if size > BLOCK_BYTES_MAX else []
+            for name, text, most in (
+                ("label", stored.label, LABEL_BYTES_MAX),
+                ("description", stored.description, DESCRIPTION_BYTES_MAX),
+            ):
+                size = size_of(text or "")
+                told += [f"its {name} is {size} bytes; {most} are allowed"] if size > most else []
+            if told:
+                found[key_of(kind)] = ", and ".join(told)
         return found
 
     @property

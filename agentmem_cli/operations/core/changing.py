@@ -45,8 +45,8 @@ class Request(NamedTuple):
     """The hash of what the caller had seen; None: whatever is there."""
     merge: bool | None = None
     """Merge with what was changed since, where other lines were; None: nobody could ask for it."""
-    force: bool = False
-    """Let values of other programs that are no blocks give way."""
+    force: bool | None = None
+    """Let values of other programs that are no blocks give way; None: nobody could ask for it."""
     dry_run: bool = False
 
 
@@ -225,7 +225,7 @@ def edited(
     now = values.blocks.get(block_type)
     key = key_of(block_type)
     if key in values.bad and not request.force:
-        raise NotABlock(key, values.bad[key])
+        raise NotABlock(key, values.bad[key], forcible=request.force is not None)
     found = hash_of(now)
     if request.match in (None, found):
         return edit(now)

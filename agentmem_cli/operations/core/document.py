@@ -46,6 +46,11 @@ _HELP: Final = """\
 # In a content, &lt; before block or core_memory stands for <.
 """
 
+_EMPTYING: Final = (
+    "agentmem core set SESSION TYPE '' empties a block, "
+    "agentmem core remove SESSION TYPE takes it out."
+)
+
 Blocks = dict[MemoryBlockType, "StoredBlock"]
 
 
@@ -76,7 +81,9 @@ def match_of(values: CoreValues, kind: MemoryBlockType | None, request: Request)
         raise BlockChanged("core memory" if kind is None else f"the block {kind.value!r}", found)
 
 
-def document(values: CoreValues, kind: MemoryBlockType | None, *, force: bool = False) -> Document:
+def document(
+    values: CoreValues, kind: MemoryBlockType | None, *, force: bool | None = False
+) -> Document:
     """Return what is to be edited; a block that is not there is an empty one.
 
     Raises:
@@ -89,7 +96,7 @@ def document(values: CoreValues, kind: MemoryBlockType | None, *, force: bool = 
     stored = values.blocks.get(kind)
     key = key_of(kind)
     if key in values.bad and not force:
-        raise NotABlock(key, values.bad[key])
+        raise NotABlock(key, values.bad[key], forcible=force is not None)
     if stored is None:
         return of_content({}, kind, "")
     if stored.read_only:
@@ -122,7 +129,7 @@ def saved(of: Document, data: bytes) -> Saved:
         return Saved({kind: (each.label, each.content) for kind, each in of.base.items()})
     if not text.strip() and of.data.strip():
         msg = "the editor saved an empty text"
-        raise UsageError(msg, hint="core set TYPE '' empties a block, core remove takes it out.")
+        raise UsageError(msg, hint=_EMPTYING)
     marks = (YOURS, THEIRS)
     if of.both_sides and any(line.startswith(marks) for line in text.split("\n")):
         msg = "both sides of a conflict still stand in what was saved"

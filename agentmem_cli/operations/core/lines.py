@@ -87,21 +87,24 @@ def replace(
         nth: Replace this one only, counted from 1, overlapping ones counted too.
 
     Raises:
-        UsageError: *old* is empty.
+        UsageError: *old* is empty, or *nth* is less than 1.
         NotFoundError: It does not stand there, or not so often.
         AmbiguousError: It stands there more than once.
     """
     if not old:
         msg = "an empty text stands everywhere, so it cannot be replaced"
         raise UsageError(msg)
+    if nth is not None and nth < 1:
+        raise UsageError(f"--nth {nth}: the first is 1")
     places = places_of(content, old)
     if not places:
         raise NotFoundError("the text to be replaced does not stand in the block")
     if everywhere:
         return content.replace(old, new)
     if nth is not None:
-        if not 1 <= nth <= len(places):
-            msg = f"--nth {nth}: the text stands {len(places)} times in the block"
+        if nth > len(places):
+            often = "once" if len(places) == 1 else f"{len(places)} times"
+            msg = f"--nth {nth}: the text stands {often} in the block"
             raise NotFoundError(msg)
         at = places[nth - 1]
     elif len(places) > 1:

@@ -17,7 +17,7 @@ class Finding(NamedTuple):
     key: str
     """The saved value's key."""
     kind: str
-    """``tag``, ``invisible``, ``bidi``, ``control``, ``unusable`` or ``over``."""
+    """``tag``, ``invisible``, ``bidi``, ``control``, ``surrogate``, ``unusable`` or ``over``."""
     where: str | None
     """``content`` or ``label``; None: the value as a whole."""
     line: int | None

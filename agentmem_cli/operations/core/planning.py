@@ -5,8 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from agentmem_cli.errors import BlockTooLarge, Full, LabelTooLong
-from agentmem_cli.limits import BLOCK_BYTES_MAX, CORE_MEMORY_BYTES_MAX, LABEL_BYTES_MAX
-from agentmem_cli.operations.core.refusals import BlockProtected, BoundTooLow, NotABlock
+from agentmem_cli.limits import (
+    BLOCK_BYTES_MAX,
+    CORE_MEMORY_BYTES_MAX,
+    DESCRIPTION_BYTES_MAX,
+    LABEL_BYTES_MAX,
+)
+from agentmem_cli.operations.core.refusals import (
+    BlockProtected,
+    BoundTooLow,
+    DescriptionTooLong,
+    NotABlock,
+)
 from agentmem_cli.session.codec import same
 from agentmem_cli.session.core_memory import (
     CoreMemoryConfig,
@@ -137,11 +147,12 @@ class Plan(NamedTuple):
         """How many bytes of contents there is room for then."""
         return max(0, self.max_bytes - self.used_after)
 
-    def check(self, *, force: bool = False, guarded: bool = True) -> None:
+    def check(self, *, force: bool | None = False, guarded: bool = True) -> None:
         """See whether it may be done.
 
         Args:
-            force: Whether values of other programs that are no blocks give way.
+            force: Whether values of other programs that are no blocks give way;
+                None: they do not, and nobody could ask for it.
             guarded: Whether read-only blocks stay as they are.
 
         Raises:
@@ -149,6 +160,7 @@ class Plan(NamedTuple):
             NotABlock: It would replace what another program put.
             BlockTooLarge: A content is larger than a block may be.
             LabelTooLong: A label is longer than one may be.
+            DescriptionTooLong: A description is.
             Full: All contents would be larger than they may be.
         """
         held = [each.block_type for each in self.changes if each.before and each.before.read_only]
@@ -162,7 +174,7 @@ class Plan(NamedTuple):
         keys += [each.key for each in self.others]
         for key in keys:
             if key in self.before.bad and not force:
-                raise NotABlock(key, self.before.bad[key])
+                raise NotABlock(key, self.before.bad[key], forcible=force is not None)
         self._check_sizes()
 
     def _check_sizes(self) -> None:
@@ -224,7 +236,7 @@ class Plan(NamedTuple):
 
 
 def _check_size(change: BlockChange) -> None:
-    """See whether a block and its label are no larger than they may be, unless they get smaller."""
+    """See whether what a block says is no larger than it may be, unless it gets smaller."""
     before, after = change.before, change.after
     if after is None:
         return
@@ -234,6 +246,10 @@ def _check_size(change: BlockChange) -> None:
     label_size = size_of(after.label or "")
     if label_size > LABEL_BYTES_MAX and (before is None or before.label != after.label):
         raise LabelTooLong(label_size, LABEL_BYTES_MAX)
+    told_size = size_of(after.description or "")
+    same_told = before is not None and before.description == after.description
+    if told_size > DESCRIPTION_BYTES_MAX and not same_told:
+        raise DescriptionTooLong(told_size, DESCRIPTION_BYTES_MAX)
 
 
 def _says_more(change: BlockChange) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agentmem_cli.errors import CoreMemoryError
+from agentmem_cli.errors import BlockNotFound, CoreMemoryError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,6 +77,37 @@ class NotABlock(CoreMemoryError):
         return (type(self), (self.key, self.why), {"hint": self.hint})
 
 
+class BlockNotThen(BlockNotFound):
+    """There was no block of the type at a place in time."""
+
+    def __init__(self, block_type: str, place: str) -> None:
+        """Keep the *block_type* that was asked for, and the words of the *place*."""
+        super().__init__(block_type)
+        kind = str(block_type)
+        self.args = (f"there was no block {kind!r} as of {place}",)
+        self.hint = f"agentmem core history SESSION {kind} shows when there was one."
+        self.place = place
+
+    def __reduce__(self) -> Reduced:
+        return (type(self), (self.block_type, self.place), {"hint": self.hint})
+
+
+class DescriptionTooLong(CoreMemoryError):
+    """What a block is said to be for is too long."""
+
+    exit_code = 6
+    kind = "limit"
+
+    def __init__(self, size_bytes: int, max_bytes: int) -> None:
+        """Keep the description's *size_bytes* and what one may have."""
+        super().__init__(f"the description is {size_bytes} bytes; {max_bytes} are allowed")
+        self.size_bytes = size_bytes
+        self.max_bytes = max_bytes
+
+    def __reduce__(self) -> Reduced:
+        return (type(self), (self.size_bytes, self.max_bytes))
+
+
 class BlockChanged(CoreMemoryError):
     """What was to be changed is not what the caller had seen."""
 
@@ -99,6 +130,11 @@ class BlockChanged(CoreMemoryError):
         self.found = found
         self.by = by
 
+    @property
+    def brief(self) -> str:
+        """The message on one line, whatever the name in it."""
+        return " ".join(str(self).split())
+
     def __reduce__(self) -> Reduced:
         return (type(self), (self.what, self.found, self.by), {"hint": self.hint})
 
@@ -115,6 +151,11 @@ class MergeConflict(CoreMemoryError):
         super().__init__(f"both changed the same lines of {str(block_type)!r}:\n{text}")
         self.block_type = str(block_type)
         self.text = text
+
+    @property
+    def brief(self) -> str:
+        """The message without what both sides say."""
+        return str(self).partition(":\n")[0]
 
     def __reduce__(self) -> Reduced:
         return (type(self), (self.block_type, self.text))

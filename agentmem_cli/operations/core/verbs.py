@@ -228,9 +228,15 @@ def undo(store: DirStore, log: str, request: Request, *, steps: int = 1) -> Chan
 
 
 def restore(
-    store: DirStore, log: str, kind: MemoryBlockType, then: CoreValues, request: Request
+    store: DirStore,
+    log: str,
+    kind: MemoryBlockType,
+    then: CoreValues,
+    request: Request,
+    *,
+    place: str | None = None,
 ) -> Changed:
-    """Let a block be what it was *then*; whether it is read-only stays as it is.
+    """Let a block be what it was *then*, at *place*; whether it is read-only stays as it is.
 
     Raises:
         BlockNotFound: It was not there.
@@ -238,7 +244,11 @@ def restore(
     """
     from agentmem_cli.operations.core.looking import stored_of
 
-    old = stored_of(then, kind)
+    try:
+        old = stored_of(then, kind, place)
+    except BlockNotFound as error:
+        error.hint = f"agentmem core remove SESSION {kind.value} takes out one that is there now."
+        raise
 
     def edit(now: StoredBlock | None) -> StoredBlock:
         return old._replace(read_only=now is not None and now.read_only)
