@@ -13,7 +13,7 @@ DEV := $(VENV)/.with-dev
 CHECKED := agentmem_cli tests $(wildcard benchmarks) $(wildcard scripts)
 TYPED := agentmem_cli tests $(wildcard benchmarks)
 
-.PHONY: demo test lint types smoke check bench coverage docs clean venv
+.PHONY: demo test lint types smoke check bench coverage torture docs clean venv
 
 demo: $(PACKAGE)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh scripts/demo.sh
@@ -39,6 +39,11 @@ check: $(DEV)
 bench: $(PACKAGE)
 	@$(BIN)/python -m compileall -q agentmem_cli
 	$(BIN)/python -m benchmarks.bench $(BENCH_ARGS)
+
+# Every call of every command that changes something, with every fault; make test tries some.
+torture: $(DEV)
+	AGENTMEM_TORTURE_STEP=1 $(BIN)/python -m pytest -q -p no:cacheprovider tests/e2e/test_torture.py $(PYTEST_ARGS)
+	$(BIN)/python -m tests.e2e.crowd 60
 
 coverage: $(DEV)
 	$(PIP) install -e '.[coverage]'

@@ -53,7 +53,7 @@ def report(error: BaseException, arguments: Sequence[str]) -> int:
     words = _before_end(arguments)
     if "--debug" in words:
         _tell_trace(error)
-    failure = explain(error)
+    failure = _with_notes(explain(error), error)
     if "--json" in words:
         _tell_json(failure)
     else:
@@ -80,6 +80,14 @@ def explain(error: BaseException) -> Failure:
     told = f"{type(error).__name__}: {error}".removesuffix(": ")
     hint = "This is a mistake in agentmem. agentmem --debug COMMAND shows where it is."
     return Failure("internal", f"internal error, {told}", TROUBLE, hint)
+
+
+def _with_notes(failure: Failure, error: BaseException) -> Failure:
+    """Return *failure* with what was noted on the way out: what it leaves behind."""
+    notes = getattr(error, "__notes__", ())
+    if not notes or failure.kind == "internal":
+        return failure
+    return failure._replace(message="; ".join([failure.message, *map(str, notes)]))
 
 
 def with_name(name: str, message: str) -> str:

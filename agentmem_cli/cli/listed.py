@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from agentmem_cli.cli.clock import age, utc_time
+from agentmem_cli.cli.opening import warn_of_writers
 from agentmem_cli.cli.output import json_line, talk, warn
 from agentmem_cli.cli.render import GAP, Column, count, size, table
 from agentmem_cli.cli.text import one_line, width
@@ -294,6 +295,7 @@ def _warn_of_readers(settings: Settings, shown: Sequence[Row]) -> None:
     """Warn once where other users of the machine may read sessions."""
     if os.name == "nt":
         return
+    warn_of_writers(settings.root)
     # Why: where the root lets nobody in, no session under it does.
     if not _lets_in(str(settings.root)):
         return

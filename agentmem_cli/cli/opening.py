@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from typing import TYPE_CHECKING
 
 from agentmem_cli.cli.output import warn
@@ -15,6 +17,8 @@ from agentmem_cli.errors import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from agentmem_cli.cli.settings import Settings
     from agentmem_cli.operations.catalog import Found
     from agentmem_cli.storage.directory import DirStore
@@ -57,6 +61,7 @@ def open_to_look(settings: Settings, words: str) -> tuple[Found, DirStore]:
         store = open_session(found, lock_wait_s=settings.lock_wait_s, finish=False)
         warn(f"{found.id}: a change was cut short and cannot be finished now: {error}")
     warn_of_readers(found.id, store)
+    warn_of_writers(store.path.parent)
     return found, store
 
 
@@ -67,6 +72,7 @@ def open_to_change(settings: Settings, words: str) -> tuple[Found, DirStore]:
     found = find_shown(settings, words)
     store = open_session(found, lock_wait_s=settings.lock_wait_s)
     warn_of_readers(found.id, store)
+    warn_of_writers(store.path.parent)
     return found, store
 
 
@@ -83,3 +89,16 @@ def warn_of_readers(session: str, store: DirStore) -> bool:
             f"chmod -R go= {store.path} keeps them out"
         )
     return bool(loose)
+
+
+def warn_of_writers(folder: Path) -> None:
+    """Warn where anyone may put sessions into *folder*, or others in their place."""
+    try:
+        mode = folder.stat().st_mode
+    except OSError:
+        return  # Why: what cannot be read is told where it is needed.
+    if os.name != "nt" and mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+        warn(
+            f"{folder}: other users of this machine may put sessions in the place of yours; "
+            f"chmod o-w {folder} keeps them out"
+        )

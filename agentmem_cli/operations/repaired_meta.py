@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Final, cast
 
+from agentmem_cli.limits import META_BYTES_MAX
 from agentmem_cli.operations.listing import OURS, beginning_of, is_fresh, noted_sizes
 from agentmem_cli.operations.metas import noted, rebuilt
 from agentmem_cli.operations.repaired import Mended
@@ -69,11 +70,18 @@ def mend_meta(view: StagedView, *, logs_change: bool, damaged: int) -> list[Mend
         view: The session as it will be.
         logs_change: Whether it has other logs then.
         damaged: Damaged places that are left in them.
+
+    Raises:
+        OSError: What is there cannot be read, so it must not be written over.
     """
     seen = survey(str(view.store.path))
     there = META in view.store.files()
     if not seen.logs and not there:
         return []
+    if there and seen.meta is None and seen.meta_size <= META_BYTES_MAX:
+        # Why: a survey passes over what it cannot read, and labels stand nowhere else.
+        data = view.store.read_file(META)
+        seen = seen._replace(meta=data, meta_size=len(data))
     old, why = _read(seen) if there else (SessionMeta(), "there was none")
     lost = {} if why is not None else _lost(view, old, seen)
     if why is None and not logs_change and not lost and is_fresh(seen, old):

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agentmem_cli.storage.layout import FILES, LOG_END, LOGS, is_leftover
+from agentmem_cli.storage.layout import FILES, LOCK, LOG_END, LOGS, META, file_path, is_leftover
 from agentmem_cli.storage.names import is_log_name, is_name
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class Stray(NamedTuple):
     where: str
     """Its path below the session, with slashes."""
     kind: str
-    """`LINK`, `BAD_NAME` or `STRAY`."""
+    """`LINK`, `BAD_NAME`, `NO_FILE` or `STRAY`."""
 
 
 LINK: Final = "link"
@@ -31,6 +31,8 @@ BAD_NAME: Final = "bad-name"
 """A log whose name no reader takes."""
 STRAY: Final = "stray"
 """Neither a log nor a file of a session."""
+NO_FILE: Final = "no-file"
+"""A folder, a pipe or a device in the place of the lock or of the meta."""
 
 
 def strays(session: Path) -> Iterator[Stray]:
@@ -38,6 +40,7 @@ def strays(session: Path) -> Iterator[Stray]:
 
     Leftovers are none; links are not followed.
     """
+    yield from _no_files(session)
     for top in (LOGS, FILES):
         if (session / top).is_symlink():
             yield Stray(top, LINK)
@@ -53,11 +56,23 @@ def strays(session: Path) -> Iterator[Stray]:
                     yield Stray(where, BAD_NAME if is_log else STRAY)
 
 
+def _no_files(session: Path) -> Iterator[Stray]:
+    for where in (LOCK, file_path(META)):
+        path = session / where
+        if path.is_symlink():
+            if where == LOCK:  # the other is met among the files
+                yield Stray(where, LINK)
+        elif path.exists() and not path.is_file():
+            yield Stray(where, NO_FILE)
+
+
 def _is_known(where: str, path: Path) -> bool:
     """Whether an entry is read, leads to what is, or is a leftover (told of elsewhere)."""
     top, _, name = where.partition("/")
     if is_leftover(where):
         return True
+    if where == file_path(META):
+        return True  # whatever it is, it is told of
     if path.is_dir():
         return top == FILES
     if not path.is_file():

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from agentmem_cli.errors import SessionError
 from agentmem_cli.operations.findings import NOTICE, PROBLEM, Checked, Finding, Report
 from agentmem_cli.operations.imports.maps import FOLDER
-from agentmem_cli.operations.strays import BAD_NAME, LINK, STRAY, strays
+from agentmem_cli.operations.strays import BAD_NAME, LINK, NO_FILE, STRAY, strays
 from agentmem_cli.operations.watching_logs import LogWatch
 from agentmem_cli.session.fold import LogFold
 from agentmem_cli.session.images import BLOB_FOLDER, check_blob
@@ -117,6 +117,7 @@ class _Work:
         told = {
             LINK: "a symbolic link: it is not followed, and nothing behind it was checked",
             BAD_NAME: "a log of a name that no reader takes: it was not checked",
+            NO_FILE: "a folder, a pipe or a device stands where a file belongs",
             STRAY: "no log and no file of a session; not looked into",
         }
         for stray in strays(self.store.path):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from agentmem_cli.errors import ConflictError, LogChanged
 from agentmem_cli.storage import extending, redo, sweeping
+from agentmem_cli.storage.keeping import Kept
 from agentmem_cli.storage.layout import (
     FILES,
     REDO,
@@ -29,7 +30,7 @@ from agentmem_cli.storage.names import check_log_name, check_name
 from agentmem_cli.storage.spool import Spool
 from agentmem_cli.storage.steps import steps_of
 from agentmem_cli.storage.streams import token
-from agentmem_cli.storage.target import Target, open_target
+from agentmem_cli.storage.target import Target, open_target, unshare
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -200,7 +201,9 @@ class DirBatch:
     def _target(self, path: str) -> Target:
         target = self._targets.get(path)
         if target is None:
-            target = Target(path, self._size(path), Spool(self, path))
+            found = self._found(path)
+            target = Target(path, None if found is None else found.st_size, Spool(self, path))
+            target.shared = found is not None and found.st_nlink > 1
             self._targets[path] = target
         return target
 
@@ -210,14 +213,13 @@ class DirBatch:
         target.kind = "replace"
         return target.spool
 
-    def _size(self, path: str) -> int | None:
+    def _found(self, path: str) -> os.stat_result | None:
         folders, name = split(path)
         try:
             with self._root.walk(folders) as folder:
-                found = folder.found(name)
+                return folder.found(name)
         except FileNotFoundError:
             return None
-        return None if found is None else found.st_size
 
     # -- the end -----------------------------------------------------------
 
@@ -231,6 +233,8 @@ class DirBatch:
                 is done by whoever takes the lock next.
         """
         extended = self._take_lines()
+        for target in self._targets.values():
+            unshare(self._root, target, self._renew)
         targets = [target for target in self._targets.values() if target.settle()]
         targets.sort(key=lambda target: target.rank)
         for target in targets:
@@ -245,7 +249,6 @@ class DirBatch:
             self._mark(targets)
         elif targets:
             self._make_together(targets)
-            self._mark(targets)
         if targets:
             self.sweep()
 
@@ -255,7 +258,8 @@ class DirBatch:
             if target.lines is None:
                 continue
             lines, target.lines = target.lines, None
-            if len(self._targets) == 1 and target.old == target.keep and not target.spool.size:
+            alone = len(self._targets) == 1 and target.old == target.keep
+            if alone and not target.spool.size and not target.shared:
                 held, lines = extending.hold(lines, extending.HELD_BYTES)
                 if target.old and not held:
                     return target, lines
@@ -272,8 +276,7 @@ class DirBatch:
             redo.forget(self._root)
             raise
         extending.write(self._root, step, lines)
-        self._root.remove(REDO)
-        self._root.sync()
+        redo.disarm(self._root)
 
     def close(self) -> None:
         """Drop what is staged and not made. Quiet: nothing here can spoil the session."""
@@ -304,7 +307,8 @@ class DirBatch:
             sweeping.sweep(self._root, self._lock.live)
 
     def _check_unchanged(self, target: Target) -> None:
-        found = self._size(target.path)
+        there = self._found(target.path)
+        found = None if there is None else there.st_size
         if found == target.old:
             return
         log = log_of(target.path)
@@ -351,16 +355,18 @@ class DirBatch:
 
     def _make_together(self, targets: list[Target]) -> None:
         begun: list[redo.Step] = []
+        kept = Kept(self.part_made)
         try:
             self._stage(targets)
             steps = steps_of(self._root, targets, self.key)
             self._write_redo(redo.encode(redo.Redo(self.key, steps)))
-            redo.apply(self._root, steps, begun)
+            redo.apply(self._root, steps, begun, kept)
         except BaseException as error:
-            self._give_up(begun, error)
+            self._give_up(kept, begun, error)
             raise
-        self._root.remove(REDO)
-        self._root.sync()
+        self._mark(targets)
+        kept.drop(self._root)
+        redo.disarm(self._root)
 
     def _write_redo(self, data: bytes) -> None:
         part = staged_name(token())
@@ -369,18 +375,20 @@ class DirBatch:
         self._root.replace(part, REDO)
         self._root.sync()
 
-    def _give_up(self, begun: list[redo.Step], error: BaseException) -> None:
+    def _give_up(self, kept: Kept, begun: list[redo.Step], error: BaseException) -> None:
         """Take back what was begun; where that cannot be, leave all for the next holder."""
         try:
-            undone = redo.undo(self._root, begun)
+            undone = kept.take_back(self._root, begun)
+            if undone:
+                redo.disarm(self._root)
         except OSError as second:
             error.add_note(f"what was begun could not be taken back: {second}")
             undone = False
-        if undone:
-            redo.forget(self._root)
-        else:
+        if not undone:
             self._let_go()  # the redo file stands and needs the parts
             error.add_note("the change was begun; the next command on this session finishes it")
+        elif not isinstance(error, ConflictError):  # else another program's write goes unnoticed
+            sweeping.mark(self._root, self._lock, [step.target for step in begun])
 
     def _mark(self, targets: list[Target]) -> None:
         sweeping.mark(self._root, self._lock, [target.path for target in targets])

@@ -7,11 +7,11 @@ import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from agentmem_cli.storage.batch import clear
 from agentmem_cli.storage.files import Folder, remove_tree
 from agentmem_cli.storage.layout import LOCK, STAGES, TRASH, split
 from agentmem_cli.storage.listing import leftovers, loose
 from agentmem_cli.storage.locks import held
+from agentmem_cli.storage.sweeping import clear
 
 if TYPE_CHECKING:
     from agentmem_cli.storage.directory import DirStore

@@ -200,9 +200,8 @@ class DirStore:
         from agentmem_cli.storage import recovery, sweeping
 
         with Folder.at(self._root) as root:
-            steps = recovery.finish(root)
+            steps = recovery.finish(root, lock.live)
             sweeping.mark(root, lock, [step.target for step in steps])
-            sweeping.sweep(root, lock.live)
         return True
 
     # -- logs --------------------------------------------------------------

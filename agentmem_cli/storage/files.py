@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from agentmem_cli.errors import ConflictError
 from agentmem_cli.storage.folder import FILE_MODE, Place
-from agentmem_cli.storage.streams import token, write_whole
+from agentmem_cli.storage.streams import pread, token, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -140,30 +140,22 @@ class Folder(Place):
             sync_file(descriptor)
 
     def append(self, name: str, length: int, data: bytes | bytearray) -> int:
-        """Put *data* at the end of the file *name* with one write, durably.
+        """Put *data* at the end of the file *name*, of *length* bytes, with one write, durably.
 
-        A short write is completed. Whatever goes wrong, the file is cut back
-        to *length*.
-
-        Args:
-            name: The file, *length* bytes long; the caller has made sure.
-            length: Its size in bytes.
-            data: What is added.
-
-        Returns:
-            The file's modification time, nanoseconds since the epoch.
+        A short write is completed. Whatever goes wrong, the file is cut back to *length*.
+        What is returned is its modification time, nanoseconds since the epoch.
 
         Raises:
             ConflictError: It has another size; nothing was written.
             OSError: The system refused; the file is as it was.
         """
-        with self.opened(name, os.O_WRONLY | os.O_APPEND) as descriptor:
+        with self.opened(name, os.O_RDWR | os.O_APPEND) as descriptor:
             self.expect(name, os.fstat(descriptor).st_size, length)
             try:
                 write_whole(descriptor, data)
                 sync_file(descriptor)
             except BaseException as error:
-                cut_back(descriptor, length, error)
+                cut_back(descriptor, length, error, data)
                 raise
             return os.fstat(descriptor).st_mtime_ns
 
@@ -192,12 +184,7 @@ class Folder(Place):
         """Put the file *source* in the place of *target*; `sync` is the caller's.
 
         Where a refusal can be a passing one (Windows, while any program has the
-        file open) it is tried again a few times.
-
-        Args:
-            source: A name in here.
-            target: The name in here that it takes.
-            sleep: Waits the seconds it is given.
+        file open) it is tried again a few times; *sleep* waits seconds.
 
         Raises:
             OSError: It was refused to the end; both files are as they were.
@@ -216,6 +203,11 @@ class Folder(Place):
         """Move the file *name* to the folder *target* as *new*; syncing both is the caller's."""
         old, place = self._at(name), target._at(new)
         os.replace(old, place, src_dir_fd=self.fd, dst_dir_fd=target.fd)
+
+    def link(self, name: str, new: str) -> None:
+        """Give the file *name* the second name *new* in here; no link is followed."""
+        names = self._at(name), self._at(new)
+        os.link(*names, src_dir_fd=self.fd, dst_dir_fd=self.fd, follow_symlinks=False)
 
     def match_mode(self, source: str, target: str) -> None:
         """Give *source* the tighter mode of *target*, which it is to replace.
@@ -385,9 +377,18 @@ def sync_file(descriptor: int) -> None:
     os.fsync(descriptor)
 
 
-def cut_back(descriptor: int, length: int, error: BaseException) -> None:
-    """Cut an open file back to *length* bytes on the way out of *error*; a note says if not."""
+def cut_back(
+    descriptor: int, length: int, error: BaseException, ours: bytes | bytearray | None = None
+) -> None:
+    """Cut an open file back to *length* bytes on the way out of *error*; a note says if not.
+
+    It is left as it is where something else than the first of *ours* stands there.
+    """
     try:
+        more = max(0, os.fstat(descriptor).st_size - length)
+        if ours is not None and pread(descriptor, more, length) != ours[:more]:
+            error.add_note("another program added to the file meanwhile, so nothing was cut off")
+            return
         os.ftruncate(descriptor, length)
         sync_file(descriptor)
     except OSError as second:

@@ -176,10 +176,17 @@ class Place:
 
     @contextlib.contextmanager
     def opened(self, name: str, flags: int = os.O_RDONLY) -> Iterator[int]:
-        """Open the regular file *name* as `open` does, and close it afterwards."""
+        """Open the regular file *name* as `open` does, and close it afterwards.
+
+        What the system refuses in between is told of this file, where it names none.
+        """
         descriptor = self.open(name, flags)
         try:
             yield descriptor
+        except OSError as error:
+            if error.errno is not None and error.filename is None:
+                error.filename = self.where(name)
+            raise
         finally:
             os.close(descriptor)
 

@@ -76,7 +76,7 @@ class FreshBatch(DirBatch):
         steps += [_folder_sync(self._root, each) for each in folders]
         _all_at_once(steps)
 
-    def _size(self, path: str) -> int | None:  # noqa: ARG002 - nothing is there yet
+    def _found(self, path: str) -> os.stat_result | None:  # noqa: ARG002 - nothing is there yet
         return None
 
 

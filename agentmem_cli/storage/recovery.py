@@ -11,9 +11,9 @@ import os
 from typing import TYPE_CHECKING
 
 from agentmem_cli.errors import ConflictError
-from agentmem_cli.storage import extending, redo
-from agentmem_cli.storage.layout import REDO, split
-from agentmem_cli.storage.streams import chunks, pread
+from agentmem_cli.storage import extending, redo, sweeping
+from agentmem_cli.storage.layout import split
+from agentmem_cli.storage.streams import is_start_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from agentmem_cli.storage.files import Folder
 
 
-def finish(root: Folder) -> list[redo.Step]:
+def finish(root: Folder, live: set[str]) -> list[redo.Step]:
     """Finish what a redo file in *root* says, or drop it where nothing was begun.
 
-    Only for the holder of the session's lock. The staged files that remain
-    are the caller's to remove.
+    Only for the holder of the session's lock. Part files that remain are
+    removed, too, but for those named in *live*: some hold old bytes.
 
     Returns:
         The steps whose targets were looked at; empty where the change was dropped.
@@ -50,8 +50,8 @@ def finish(root: Folder) -> list[redo.Step]:
             _sync_folders(root, found.steps)
         elif any(state in {"done", "partial"} for state in states):
             raise _conflict(root, found.steps[states.index("foreign")])
-    root.remove(REDO)
-    root.sync()
+    sweeping.sweep(root, live, strictly=True)
+    redo.disarm(root)
     return made
 
 
@@ -124,7 +124,7 @@ def _append_state(folder: Folder, name: str, step: redo.Step, key: bytes) -> str
             return "foreign"
         if size == step.old:
             return "todo"
-        if size <= end and _is_ours(folder, descriptor, size, step):
+        if size <= end and _is_begun(folder, descriptor, size, step):
             return "partial"
     return "foreign"
 
@@ -142,23 +142,9 @@ def _part_is_whole(folder: Folder, step: redo.Step, key: bytes) -> bool:
         return False
 
 
-def _is_ours(folder: Folder, target: int, size: int, step: redo.Step) -> bool:
-    """Return whether the bytes after ``keep`` are the first of our own.
-
-    After a power cut a file system can have the new size and zeros for what
-    did not reach the disk: these count as ours too.
-    """
+def _is_begun(folder: Folder, target: int, size: int, step: redo.Step) -> bool:
+    """Return whether the bytes after ``keep`` are the first of our own."""
     if size == step.keep:
         return True
     with folder.opened(split(step.part)[1]) as source:
-        place = 0
-        for chunk in chunks(target, step.keep, size):
-            wanted = pread(source, len(chunk), place)
-            place += len(chunk)
-            if chunk == wanted:
-                continue
-            pairs = enumerate(zip(chunk, wanted, strict=False))
-            same = next((at for at, (one, other) in pairs if one != other), len(wanted))
-            if chunk[same:].strip(b"\0"):
-                return False
-    return True
+        return is_start_of(target, step.keep, size, source)

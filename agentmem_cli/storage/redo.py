@@ -36,9 +36,10 @@ from agentmem_cli.storage.names import is_log_name, is_name
 from agentmem_cli.storage.streams import chunks, write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator
 
     from agentmem_cli.storage.files import Folder
+    from agentmem_cli.storage.keeping import Kept
 
 FORMAT: Final = "agentmem-redo/1"
 """What the first key says; another one is left for the program that knows it."""
@@ -75,13 +76,6 @@ class Step(NamedTuple):
     digest: str
     heads: tuple[str, ...] = ()
     """How each line begins that is being added."""
-
-    @property
-    def can_be_undone(self) -> bool:
-        """Whether the old state can be had back once this step is made."""
-        if self.kind == "append":
-            return self.keep == self.old
-        return self.kind == "replace" and self.old is None
 
 
 class Redo(NamedTuple):
@@ -209,13 +203,14 @@ def digest_at(descriptor: int, start: int, end: int, key: bytes) -> str:
 # -- making the changes ----------------------------------------------------
 
 
-def apply(root: Folder, steps: Iterable[Step], begun: list[Step]) -> None:
+def apply(root: Folder, steps: Iterable[Step], begun: list[Step], kept: Kept | None = None) -> None:
     """Make *steps* in order, durably; each can be made again.
 
     Args:
         root: The session directory.
         steps: What is to be done.
         begun: Gets each step just before its target changes.
+        kept: Keeps what is done away with.
 
     Raises:
         ConflictError: An append's target has changed since it was looked at.
@@ -225,74 +220,73 @@ def apply(root: Folder, steps: Iterable[Step], begun: list[Step]) -> None:
     for step in steps:
         folders, name = split(step.target)
         with root.walk(folders) as folder:
-            begun.append(step)
-            _apply_one(folder, name, step)
+            if kept is not None:
+                kept.keep(folder, name, step)
+            _apply_one(folder, name, step, begun)
         touched[folders] = None
     for folders in touched:
         with root.walk(folders) as folder:
             folder.sync()
 
 
-def _apply_one(folder: Folder, name: str, step: Step) -> None:
+def _apply_one(folder: Folder, name: str, step: Step, begun: list[Step]) -> None:
     part = split(step.part)[1]
+    if step.kind == "append":
+        _apply_append(folder, name, part, step, begun)
+        return
+    begun.append(step)
     if step.kind == "remove":
         folder.remove(name)
-    elif step.kind == "replace":
+    else:
         if step.target == file_path(META):
             # It was staged before the logs were written, and must not look older than they are.
             folder.touch(part)
         folder.replace(part, name)
-    else:
-        _apply_append(folder, name, part, step)
 
 
-def _apply_append(folder: Folder, name: str, part: str, step: Step) -> None:
+def _apply_append(folder: Folder, name: str, part: str, step: Step, begun: list[Step]) -> None:
     with folder.opened(name, os.O_WRONLY | os.O_APPEND) as target:
         size = os.fstat(target).st_size
         folder.expect(name, size, step.old or 0, step.keep)
+        begun.append(step)  # not before: what another program added is not ours to cut off
         if size != step.keep:
             os.ftruncate(target, step.keep)
         if step.size:
-            with folder.opened(part) as source:
-                for chunk in chunks(source, 0, step.size):
-                    write_whole(target, chunk)
+            for chunk in _bytes_of(folder, part, step.size):
+                write_whole(target, chunk)
         sync_file(target)
 
 
-def undo(root: Folder, begun: Sequence[Step]) -> bool:
-    """Take back the steps in *begun*; return False, nothing done, where that cannot be.
+def _bytes_of(folder: Folder, part: str, size: int) -> Iterator[bytes]:
+    # Why a generator: what goes wrong at the target is not told of this file.
+    with folder.opened(part) as source:
+        yield from chunks(source, 0, size)
+
+
+def disarm(root: Folder) -> None:
+    """Take the redo file away: what it says is made, or taken back.
+
+    It is emptied first, durably: then it says nothing, though its name should
+    come back after a power cut, or stay.
 
     Raises:
-        OSError: The system refused.
+        OSError: The system refused both; what it says stands.
     """
-    made = [step for step in begun if not _is_untouched(root, step)]
-    if not all(step.can_be_undone for step in made):
-        return False
-    for step in reversed(made):
-        folders, name = split(step.target)
-        with root.walk(folders) as folder:
-            if step.kind == "append":
-                assert step.old is not None
-                folder.cut(name, step.old)
-            else:
-                folder.remove(name)
-                folder.sync()
-    return True
-
-
-def _is_untouched(root: Folder, step: Step) -> bool:
-    # A rename and a removal are made or not made, so one look tells. An append that could not
-    # even open its file needs no cut, which would be refused as well.
-    folders, name = split(step.part if step.part and step.kind != "append" else step.target)
-    with root.walk(folders) as folder:
-        found = folder.found(name)
-    if step.kind == "append":
-        return found is not None and found.st_size == step.old
-    return found is not None
+    found = root.found(REDO)
+    if found is None:
+        return
+    try:
+        if found.st_nlink == 1:  # else it is another file, too
+            root.cut(REDO, 0)
+    except OSError:
+        root.remove(REDO)
+        root.sync()
+        return
+    with contextlib.suppress(OSError):
+        root.remove(REDO)
 
 
 def forget(root: Folder) -> None:
-    """Remove the redo file as far as it goes, on the way out of a failure before any change."""
+    """Do `disarm` as far as it goes, on the way out of a failure; nothing is changed."""
     with contextlib.suppress(OSError):
-        root.remove(REDO)
-        root.sync()
+        disarm(root)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agentmem_cli.storage import redo
-from agentmem_cli.storage.layout import FILES, RECOVERED, REDO, split
+from agentmem_cli.storage.layout import FILES, RECOVERED, split
 from agentmem_cli.storage.listing import staged_parts
 
 if TYPE_CHECKING:
@@ -46,6 +46,5 @@ def give_up(root: Folder, lock: SessionLock) -> list[str]:
             target.sync()
             source.sync()
         aside.append(new)
-    root.remove(REDO)
-    root.sync()
+    redo.disarm(root)
     return sorted(aside)

@@ -58,6 +58,25 @@ def write_whole(descriptor: int, data: bytes | bytearray) -> None:
             written += taken
 
 
+def is_start_of(descriptor: int, start: int, end: int, source: int) -> bool:
+    """Whether the bytes from *start* to *end* are the first ones of the open file *source*.
+
+    Zeros count as well: after a power cut a file system can have the new size
+    and zeros for what did not reach the disk.
+    """
+    place = 0
+    for chunk in chunks(descriptor, start, end):
+        wanted = pread(source, len(chunk), place)
+        place += len(chunk)
+        if chunk == wanted:
+            continue
+        pairs = enumerate(zip(chunk, wanted, strict=False))
+        same = next((at for at, (one, other) in pairs if one != other), len(wanted))
+        if chunk[same:].strip(b"\0"):
+            return False
+    return True
+
+
 def start_writing(descriptor: int, start: int, end: int) -> None:
     """Have the system begin to put the bytes from *start* to *end* on the disk, where it can.
 

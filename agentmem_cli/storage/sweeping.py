@@ -27,15 +27,19 @@ def mark(root: Folder, lock: SessionLock, paths: list[str]) -> None:
         lock.mark(newest)
 
 
-def sweep(root: Folder, live: set[str]) -> None:
-    """Remove staged part files in the session directory *root* but those named in *live*."""
+def sweep(root: Folder, live: set[str], *, strictly: bool = False) -> None:
+    """Remove staged part files in the session directory *root* but those named in *live*.
+
+    Raises:
+        OSError: They cannot be listed or, if *strictly*, one cannot be removed.
+    """
     for path in staged_parts(root):
         folders, name = split(path)
         if name in live:
             continue
         assert is_staged(name)
-        with contextlib.suppress(OSError), root.walk(folders) as folder:
-            folder.discard(name)
+        with contextlib.suppress(*() if strictly else (OSError,)), root.walk(folders) as folder:
+            folder.remove(name)
 
 
 def clear(root: Folder, live: set[str]) -> None:

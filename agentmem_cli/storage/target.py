@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from agentmem_cli.storage.layout import META, file_path, log_of, split
 from agentmem_cli.storage.logfile import BytesLog, OpenLog
+from agentmem_cli.storage.streams import chunks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from agentmem_cli.storage.files import Folder
     from agentmem_cli.storage.spool import Spool
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 class Target:
     """What is to become of one file."""
 
-    __slots__ = ("heads", "keep", "kind", "lines", "old", "path", "spool")
+    __slots__ = ("heads", "keep", "kind", "lines", "old", "path", "shared", "spool")
 
     def __init__(self, path: str, old: int | None, spool: Spool) -> None:
         """Add nothing to a file of *old* bytes, to begin with (None: there is none)."""
@@ -29,6 +30,8 @@ class Target:
         self.kind = "append"
         self.keep = old or 0
         self.spool = spool
+        self.shared = False
+        """Whether the file has another name as well (a hard link)."""
         self.lines: Iterable[bytes] | None = None
         """What is added besides, made when the batch ends."""
         self.heads: Sequence[bytes] = ()
@@ -63,6 +66,27 @@ class Target:
         if log_of(self.path) is not None:
             return 2
         return 0 if self.old is None else 1
+
+
+def unshare(root: Folder, target: Target, renew: Callable[[Target], Spool]) -> None:
+    """Make a new file of one that is added to and has another name: what that names stays.
+
+    Args:
+        root: The session directory.
+        target: What is to become of the file.
+        renew: Gives a target a new spool, of which its whole content is made.
+
+    Raises:
+        OSError: The system refused.
+    """
+    if not target.shared or target.kind != "append" or not target.settle():
+        return
+    added, (folders, name) = target.spool.content(), split(target.path)
+    spool = renew(target)
+    with root.walk(folders) as folder, folder.opened(name) as old:
+        for chunk in chunks(old, 0, target.keep):
+            spool.write(chunk)
+    spool.write(added)
 
 
 def open_target(root: Folder, path: str, target: Target | None) -> LogFile:

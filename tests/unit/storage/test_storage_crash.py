@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from agentmem_cli.storage.files import Folder
+    from agentmem_cli.storage.keeping import Kept
     from tests.conformance import Contents
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -419,9 +420,11 @@ def test_a_write_by_a_program_that_takes_no_lock_is_not_cut_off(session: Path) -
     log = session / "logs" / "added.jsonl"
     real = redo.apply
 
-    def overtaken(root: Folder, steps: Iterable[redo.Step], begun: list[redo.Step]) -> None:
+    def overtaken(
+        root: Folder, steps: Iterable[redo.Step], begun: list[redo.Step], kept: Kept
+    ) -> None:
         log.write_bytes(b"old\nby another\n")
-        real(root, steps, begun)
+        real(root, steps, begun, kept)
 
     with patch.object(redo, "apply", overtaken), pytest.raises(ConflictError, match="no lock"):
         commit(store)
@@ -434,7 +437,7 @@ def test_an_unreadable_folder_does_not_fail_a_change_that_is_made(
     def broken(root: Folder) -> list[str]:
         raise PermissionError(errno.EACCES, "no access")
 
-    monkeypatch.setattr("agentmem_cli.storage.batch.staged_parts", broken)
+    monkeypatch.setattr("agentmem_cli.storage.sweeping.staged_parts", broken)
     store = DirStore.open(session)
     store.append_log("added", 4, b"x\n")
 
