@@ -13,7 +13,7 @@ DEV := $(VENV)/.with-dev
 CHECKED := agentmem_cli tests $(wildcard benchmarks) $(wildcard scripts)
 TYPED := agentmem_cli tests $(wildcard benchmarks)
 
-.PHONY: demo test lint types smoke check bench coverage torture clean venv
+.PHONY: demo test lint types smoke check bench coverage torture docs clean venv
 
 demo: $(PACKAGE)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh scripts/demo.sh
@@ -51,6 +51,10 @@ coverage: $(DEV)
 	$(BIN)/python -m coverage run -m pytest -q $(PYTEST_ARGS)
 	$(BIN)/python -m coverage combine -q
 	$(BIN)/python -m coverage report
+
+# completions/ and man/, from the commands themselves
+docs: $(PACKAGE)
+	$(BIN)/python -m scripts.docs
 
 # A virtual environment holds absolute paths: one that was copied or moved, or
 # whose Python is gone, is made anew by taking its marks away.

@@ -1,7 +1,7 @@
 """Where the command `agentmem` starts and ends.
 
 Kept small for its start: `--version` is answered before anything else of the
-package is imported.
+package is imported, and what TAB asks before Typer is.
 """
 
 from __future__ import annotations
@@ -33,12 +33,20 @@ def main(arguments: list[str] | None = None) -> int:
         if words[:1] == ["--version"]:
             _print_version()
             return 0
+        if words[:1] == ["__complete"]:
+            from agentmem_cli.cli.answer import answer
+
+            return answer(words[1:])
         from agentmem_cli.cli.interrupts import listen
 
         give_back = listen()
         # Why: what the imports make stays to the end, so that collecting among
         # it finds nothing and costs 5 ms. cli/run.py switches it on again.
         gc.disable()
+        if words:
+            from agentmem_cli.cli.ahead import begin
+
+            begin(words)
         from agentmem_cli.cli.run import run
 
         # A copy: Click empties the list that it reads.

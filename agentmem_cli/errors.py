@@ -306,8 +306,8 @@ class BadConfig(CoreMemoryError):
 
     def __init__(self, found: object, min_bytes: int, max_bytes: int) -> None:
         """Keep what was *found*, and the bounds, inclusive."""
-        bounds = f"{min_bytes} to {max_bytes} bytes at most"
-        super().__init__(f"a core memory holds {bounds}, not {found!r}")
+        bounds = f"{min_bytes} to {max_bytes} bytes"
+        super().__init__(f"the bound of a core memory is {bounds}, not {found!r}")
         self.found = found
         self.min_bytes = min_bytes
         self.max_bytes = max_bytes

@@ -51,3 +51,18 @@ BLOCK_BYTES_MAX: Final = 16_384
 
 LABEL_BYTES_MAX: Final = 64
 """UTF-8 bytes of a block's label."""
+
+DESCRIPTION_BYTES_MAX: Final = 1_024
+"""UTF-8 bytes of what a block is said to be for: some lines for people, no second content."""
+
+TAR_MEMBERS_MAX: Final = 500_000
+"""Files and folders of a tar that is imported: more than any session has."""
+
+TAR_UNPACKED_FREE: Final = 1 << 30
+"""Bytes that a packed tar may become whatever it was packed to; a text that repeats packs well."""
+
+TAR_RATIO_MAX: Final = 200
+"""How many times its packed bytes a tar may become beyond that; transcripts come to 5 to 40."""
+
+TAR_NAME_BYTES_MAX: Final = 64 << 10
+"""Bytes of what a tar says about one member beside its header: a long name."""

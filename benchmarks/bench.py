@@ -136,8 +136,10 @@ def _table(lines: list[Line]) -> list[str]:
 
 def _cells(line: Line, lines: list[Line]) -> tuple[str, ...]:
     row = line.row
-    rule = f"{row.factor:.3g} x" + (" + start-up" if row.with_startup else "")
-    rule += f" + {row.extra_s:g} s" if row.extra_s else ""
+    terms = [f"{row.factor:.3g} x"] if row.factor else []
+    terms += ["start-up"] if row.with_startup else []
+    terms += [f"{row.extra_s:g} s"] if row.extra_s else []
+    rule = " + ".join(terms)
     if line.yardstick is None:
         told = line.failure.replace("|", "/").replace("\n", " ")
         return (

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Final
 from benchmarks.compact_rows import COMPACT_ROWS
 from benchmarks.core_rows import CORE_ROWS
 from benchmarks.found_rows import FOUND_ROWS
+from benchmarks.html_rows import HTML_ROWS
 from benchmarks.import_rows import IMPORT_ROWS
 from benchmarks.redact_rows import REDACT_ROWS
 from benchmarks.running import Bench, Pair, Row, python, yardstick
+from benchmarks.tab_rows import TAB_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -191,4 +193,6 @@ ROWS: Final = (
     *CORE_ROWS,
     *COMPACT_ROWS,
     *FOUND_ROWS,
+    *TAB_ROWS,
+    *HTML_ROWS,
 )

@@ -22,8 +22,9 @@ HOMES = {
     "filelock": "storage/locks.py",
     "rich": "cli/render.py",
     "platformdirs": "storage/root.py",
-    "kingfisher_sdk": "operations/secrets/engine.py",
+    "kingfisher_sdk": "operations/secrets/loading.py",
     "ahocorasick_rs": "operations/secrets/literals.py",
+    "markdown_it": "operations/html_markdown.py",
 }
 TOUCH_STORAGE = (
     "session/reader.py",
@@ -197,7 +198,10 @@ def undeclared(
 
 
 # What these distributions are imported as.
-IMPORTED_AS = {"kingfisher-secret-scanner": "kingfisher_sdk"}
+IMPORTED_AS = {
+    "kingfisher-secret-scanner": "kingfisher_sdk",
+    "markdown-it-py": "markdown_it",
+}
 
 
 def _packages(lines: list[str]) -> frozenset[str]:

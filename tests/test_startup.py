@@ -14,7 +14,16 @@ pytestmark = pytest.mark.e2e
 PROJECT = Path(__file__).resolve().parent.parent
 PROGRAM = "import sys; from agentmem_cli._entry import main; sys.exit(main())"
 SLOW = frozenset(
-    {"pydantic", "rich", "filelock", "asyncio", "platformdirs", "kingfisher_sdk", "ahocorasick_rs"}
+    {
+        "pydantic",
+        "rich",
+        "filelock",
+        "asyncio",
+        "platformdirs",
+        "kingfisher_sdk",
+        "ahocorasick_rs",
+        "markdown_it",
+    }
 )
 HEADER = (
     b'{"seq":0,"n":0,"t":1772407800000,"type":"header","format":"rig-session/4",'
@@ -68,6 +77,14 @@ def test_the_version_loads_the_entry_and_nothing_else() -> None:
     assert loaded - bare == {"agentmem_cli", "agentmem_cli._entry"}
 
 
+def test_tab_for_a_session_loads_neither_typer_nor_a_codec(session: Path) -> None:
+    loaded = _loaded(PROGRAM, "__complete", "sessions", "0", "", "", "", "by")
+
+    assert session.is_dir()
+    assert _packages(loaded) & (SLOW | {"typer", "orjson"}) == set()
+    assert {name for name in loaded if name.startswith("agentmem_cli.session")} == set()
+
+
 def test_the_help_loads_nothing_slow() -> None:
     loaded = _packages(_loaded(PROGRAM, "--help"))
 
@@ -116,6 +133,13 @@ def test_a_look_at_core_memory_loads_nothing_of_its_changes(session: Path) -> No
     assert session.is_dir()
     assert "agentmem_cli.operations.core.looking" in loaded
     assert "agentmem_cli.operations.core.changing" not in loaded
+
+
+@pytest.mark.parametrize("words", [("redact", "--help"), ("scan", "--help")])
+def test_the_help_of_what_looks_for_secrets_loads_no_rules(words: tuple[str, ...]) -> None:
+    loaded = _packages(_loaded(PROGRAM, *words))
+
+    assert loaded & SLOW == set()
 
 
 def test_a_session_that_is_not_there_loads_nothing_slow() -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from typer.core import TyperGroup
 
+from agentmem_cli.cli.helped import HelpContext, with_drawn_help
 from agentmem_cli.cli.settings import Settings
 from agentmem_cli.errors import UsageError
 from agentmem_cli.limits import LOCK_WAIT_S
@@ -67,6 +68,7 @@ SECTIONS: Final[dict[str, dict[str, str]]] = {
         "prune": "agentmem_cli.cli.removed:prune",
         "rm": "agentmem_cli.cli.removed:rm",
         "schema": "agentmem_cli.cli.schema:schema",
+        "completion": "agentmem_cli.cli.completion:completion",
     },
 }
 """Section of the help -> command -> ``module:name`` of its function, or of its Typer
@@ -96,7 +98,7 @@ class Commands(MutableMapping[str, "Command"]):
 
     def __getitem__(self, name: str) -> Command:
         if name not in self._made:
-            self._made[name] = _make(name, self._places[name])
+            self._made[name] = with_drawn_help(_make(name, self._places[name]))
         return self._made[name]
 
     def __setitem__(self, name: str, command: Command) -> None:
@@ -116,6 +118,8 @@ class Commands(MutableMapping[str, "Command"]):
 
 class LazyGroup(TyperGroup):
     """The main group: knows its commands by name, makes them when asked."""
+
+    context_class = HelpContext
 
     def __init__(self, **attributes: object) -> None:
         """Take what Typer gives, but the commands, which are in `COMMANDS`."""
@@ -144,7 +148,8 @@ app = typer.Typer(
     cls=LazyGroup,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    add_completion=True,
+    # The command `completion` prints scripts of our own: Typer's start it on every TAB.
+    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -196,7 +201,7 @@ def main(
     if root == "":
         message = "--root is empty"
         raise UsageError(message)
-    context.obj = Settings(
+    context.obj = settings = Settings(
         root=Path(root) if root else None,
         lock_wait_s=lock_wait,
         no_colour=no_color,
@@ -204,6 +209,10 @@ def main(
         utc=utc,
         debug=debug,
     )
+    if settings.talks:
+        from agentmem_cli.cli import waiting
+
+        waiting.begin(settings.environ)
 
 
 def _target(place: str) -> object:

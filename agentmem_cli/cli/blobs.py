@@ -136,7 +136,7 @@ def _print_table(settings: Settings, session: str, shown: Sequence[Blob], everyt
 
     columns = [
         Column("NAME", least=16, style="cyan"),
-        Column("TYPE", least=8),
+        Column("TYPE", least=8, spare=1),
         Column("SIZE", "right"),
         Column("STATE"),
         Column("NAMED BY", least=8),

@@ -38,7 +38,9 @@ def import_sources(
     sources: Annotated[
         list[Path],
         typer.Argument(
-            metavar="SOURCE...", help="Transcript files, or folders of them.", parser=parse_path
+            metavar="SOURCE...",
+            help="Transcript files, folders of them, or a tar of a session.",
+            parser=parse_path,
         ),
     ],
     kind: Annotated[

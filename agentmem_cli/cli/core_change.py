@@ -15,6 +15,7 @@ from agentmem_cli.cli.core_options import (
     ReasonOption,
     TextArg,
     TypeArg,
+    check_text,
     open_core,
     request_of,
     text_of,
@@ -54,6 +55,8 @@ def set_(
     from agentmem_cli.cli.core_print import tell_change
     from agentmem_cli.operations.core.verbs import set_content
 
+    check_text(label, "--label")
+    check_text(description, "--description")
     opened = open_core(context, session, agent, change=not dry_run)
     request = request_of(
         opened.settings,

@@ -87,7 +87,8 @@ def _until_kept(
 ) -> Changed:
     from agentmem_cli.cli.output import talk
     from agentmem_cli.operations.core.document import CONFLICTS, again, keep, saved
-    from agentmem_cli.operations.core.looking import look
+    from agentmem_cli.operations.core.history import edits
+    from agentmem_cli.operations.core.looking import follow, look
 
     while True:
         path.write_bytes(doc.data)
@@ -102,12 +103,16 @@ def _until_kept(
             return keep(opened.store, opened.log, doc, wanted, request)
         except CONFLICTS as error:
             values = look(opened.store, opened.log).values
-            doc = again(doc, wanted, values)
-            talk(f"agentmem: {str(error).partition(chr(10))[0]}; both sides are in the editor")
+            doc = again(doc, wanted, values, edits(follow(opened.store, opened.log)))
+            talk(f"agentmem: {error.brief}; both sides are in the editor")
 
 
 def _run(command: list[str], path: Path) -> None:
     import subprocess
+
+    from agentmem_cli.cli import waiting
+
+    waiting.clear()
 
     try:
         done = subprocess.run([*command, str(path)], check=False)  # noqa: S603 - the person's own editor

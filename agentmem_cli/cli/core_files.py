@@ -18,9 +18,10 @@ from agentmem_cli.cli.core_options import (
     request_of,
 )
 from agentmem_cli.cli.options import DryRunOption, ForceOption, JsonOption, SessionArg, parse_path
-from agentmem_cli.errors import UsageError
+from agentmem_cli.errors import ConflictError, UsageError
 
 if TYPE_CHECKING:
+    from agentmem_cli.cli.core_options import Open
     from agentmem_cli.operations.core.exchange import Given
 
 FORMATS = ("json", "markdown")
@@ -47,7 +48,8 @@ def export(
     """Give core memory out, as JSON or as a folder of Markdown files.
 
     A Markdown file has a front matter that says type, label and the like;
-    what follows is the content, byte for byte.
+    what follows is the content, byte for byte. Only the folder that is named
+    is made, none above it.
     """
     from agentmem_cli.cli.output import talk
     from agentmem_cli.cli.render import count
@@ -65,7 +67,10 @@ def export(
         with opened.settings.output() as out:
             out.object(SCHEMA, to_object(values))
         return
-    written = to_files(values, parse_path(output), format_, over=force)
+    target = parse_path(output)
+    files = to_files(values, target, format_)
+    _check_targets(opened, target, [path.name for path in files], format_, force=force)
+    written = [(path, _write(path, data, force=force)) for path, data in files.items()]
     if json:
         with opened.settings.output() as out:
             for path, size in written:
@@ -73,6 +78,32 @@ def export(
                 out.object("agentmem.core-file/1", {**told, "output": str(path), "bytes": size})
     else:
         talk(f"{count(len(values.blocks), 'block')} written to {output}")
+
+
+def _check_targets(
+    opened: Open, target: Path, names: list[str], format_: str, *, force: bool
+) -> None:
+    """See that what is exported may be written, before the first byte is."""
+    from agentmem_cli.operations.exports.targets import check_file, check_folder
+
+    where = (opened.store.path, opened.settings.root)
+    if format_ == "json":
+        check_file(target, *where, force=force)
+        return
+    if target.exists() and not target.is_dir():
+        msg = f"{target}: a file, and Markdown goes into a folder"
+        raise ConflictError(msg, hint="Name a folder with -o.")
+    check_folder(target, names, *where, force=force)
+
+
+def _write(path: Path, data: bytes, *, force: bool) -> int:
+    from agentmem_cli.operations.exports.targets import is_stream
+    from agentmem_cli.storage.files import write_atomically
+
+    if is_stream(path):
+        with path.open("wb") as stream:
+            return stream.write(data)
+    return write_atomically(path, [data], over=force)
 
 
 def import_(
@@ -111,6 +142,8 @@ def import_(
     given = _given(source)
     for name in given.passed:
         warn(f"{source}: {name} is no block, and was passed by")
+    for told in given.unknown:
+        warn(f"{source}: {told}")
     request = request_of(
         opened.settings, by=by, reason=reason, match=if_match, force=force, dry_run=dry_run
     )

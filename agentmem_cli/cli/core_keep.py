@@ -14,6 +14,7 @@ from agentmem_cli.cli.core_options import (
     MatchOption,
     ReasonOption,
     TypeArg,
+    check_text,
     look_at,
     open_core,
     request_of,
@@ -57,7 +58,11 @@ def clear(
     dry_run: DryRunOption = False,
     json: JsonOption = False,
 ) -> int:
-    """Take all blocks out; their past stays, and undo brings them back."""
+    """Take all blocks out; their past stays, and undo brings them back.
+
+    With --force also what other programs put under keys of core memory that is
+    no block.
+    """
     from agentmem_cli.cli.core_print import tell_change
     from agentmem_cli.operations.core.verbs import clear as take_out
 
@@ -84,10 +89,11 @@ def protect(
     dry_run: DryRunOption = False,
     json: JsonOption = False,
 ) -> int:
-    """Make a block read-only: no verb changes it until unprotect."""
+    """Make a block read-only: no verb changes it until unprotect, nor does an undo."""
     from agentmem_cli.cli.core_print import tell_change
     from agentmem_cli.operations.core.verbs import protect as guard
 
+    check_text(description, "--description")
     opened = open_core(context, session, agent, change=not dry_run)
     request = request_of(opened.settings, by=by, reason=reason, match=if_match, dry_run=dry_run)
     done = guard(

@@ -49,9 +49,9 @@ def list_blocks(
         Column("TYPE"),
         Column("LABEL", least=8),
         Column("BYTES", "right"),
-        Column("SHARE", "right"),
-        Column("TOKENS", "right"),
-        Column("MODIFIED"),
+        Column("SHARE", "right", spare=2),
+        Column("TOKENS", "right", spare=3),
+        Column("MODIFIED", spare=1),
         Column("BY", least=8),
         Column(""),
     )
@@ -144,7 +144,7 @@ def show(
     opened = open_core(context, session, agent)
     kind = None if block is None else type_of(block)
     values = look_at(opened, as_of).values
-    chosen = list(values.blocks.values()) if kind is None else [stored_of(values, kind)]
+    chosen = list(values.blocks.values()) if kind is None else [stored_of(values, kind, as_of)]
     settings = opened.settings
     with settings.output(paged=not json) as out:
         for stored in chosen:
@@ -186,7 +186,7 @@ def get(
     from agentmem_cli.operations.core.looking import encode, stored_of
 
     opened = open_core(context, session, agent)
-    stored = stored_of(look_at(opened, as_of).values, type_of(block))
+    stored = stored_of(look_at(opened, as_of).values, type_of(block), as_of)
     with opened.settings.output() as out:
         if json:
             out.object("agentmem.core-block/1", block_object(stored))
@@ -246,8 +246,9 @@ def lint(
 ) -> int:
     """Name what in the blocks may deceive a reader.
 
-    Tags, what cannot be seen, marks of direction, terminal escapes; also
-    values that are no blocks, and contents that are too large. The exit status
+    Tags, what cannot be seen, marks of direction, terminal escapes, halves of
+    surrogate pairs, which are no UTF-8; also values that are no blocks, and
+    contents, labels and descriptions that are too large. The exit status
     is 1 where there is anything.
     """
     from agentmem_cli.cli.output import talk

@@ -11,10 +11,13 @@ from agentmem_cli.cli.settings import Settings
 from agentmem_cli.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from agentmem_cli.operations.core.changing import Request
     from agentmem_cli.operations.core.looking import Seen
     from agentmem_cli.operations.places import Place
     from agentmem_cli.session.core_memory import MemoryBlockType
+    from agentmem_cli.session.lines import Damage
     from agentmem_cli.storage.directory import DirStore
 
 TYPES: Final = ("system", "persona", "human", "facts", "goals", "scratch")
@@ -120,20 +123,37 @@ def open_core(
 
 def look_at(opened: Open, words: str | None) -> Seen:
     """Read core memory at the place that *words* name, and warn of what cannot be used."""
+    (seen,) = look_at_each(opened, words)
+    return seen
+
+
+def look_at_each(opened: Open, *places: str | None) -> list[Seen]:
+    """Read core memory at each place, and warn once of what cannot be used."""
     from agentmem_cli.cli.output import warn
     from agentmem_cli.operations.core.looking import look
 
-    seen = look(opened.store, opened.log, None if words is None else place_at(opened, words))
-    where = f"{opened.id}/logs/{opened.log}.jsonl"
-    for key, why in seen.values.bad.items():
-        warn(f"{where}: {key} is left out: {why}")
-    if seen.values.over_bytes:
-        warn(f"{where}: core memory is {seen.values.over_bytes} bytes larger than it may be")
-    if seen.damages:
+    all_seen: list[Seen] = []
+    told: list[str] = []
+    for words in places:
+        seen = look(opened.store, opened.log, None if words is None else place_at(opened, words))
+        over = seen.values.over_bytes
+        told += [f"{key} is left out: {why}" for key, why in seen.values.bad.items()]
+        told += [f"{key} is too large: {why}" for key, why in seen.values.large.items()]
+        told += [f"core memory is {over} bytes larger than it may be"] if over else []
+        all_seen.append(seen)
+    for each in dict.fromkeys(told):
+        warn(f"{opened.id}/logs/{opened.log}.jsonl: {each}")
+    warn_damages(opened, [damage for seen in all_seen for damage in seen.damages])
+    return all_seen
+
+
+def warn_damages(opened: Open, damages: Iterable[Damage]) -> None:
+    """Warn of what of the log could not be used, of each once."""
+    found = list(dict.fromkeys(damages))
+    if found:
         from agentmem_cli.cli.shown import warn_of
 
-        warn_of(opened.id, opened.log, seen.damages)
-    return seen
+        warn_of(opened.id, opened.log, found)
 
 
 def place_at(opened: Open, words: str) -> Place:
@@ -166,8 +186,8 @@ def request_of(
     by: str | None = None,
     reason: str | None = None,
     match: str | None = None,
-    merge: bool = False,
-    force: bool = False,
+    merge: bool | None = None,
+    force: bool | None = None,
     dry_run: bool = False,
 ) -> Request:
     """Return how a change is to be made.
@@ -181,13 +201,15 @@ def request_of(
     if by is not None and not by.strip():
         raise UsageError("--by is empty")
     for option, text in (("--by", by), ("--reason", reason)):
-        if text is not None:
-            _check_text(text, option)
+        check_text(text, option)
     if match is not None:
         match = match.lower()
         is_hash = len(match) == _HASH_DIGITS and not match.strip("0123456789abcdef")
         if match != NONE and not is_hash:
-            hint = "agentmem core get SESSION TYPE --hash prints the hash of a block."
+            hint = (
+                "agentmem core get SESSION TYPE --hash prints the hash of a block, "
+                "agentmem core render SESSION --digest that of all."
+            )
             raise UsageError(f"--if-match: {match!r} is no hash", hint=hint)
     if merge and match is None:
         raise UsageError("--merge needs --if-match", hint="The hash says what was edited.")
@@ -204,7 +226,7 @@ def text_of(words: str | None, what: str = "TEXT") -> str:
     """
     if words not in (None, "-"):
         assert words is not None
-        _check_text(words, what)
+        check_text(words, what, hint="Give it on standard input.")
         return words
     from agentmem_cli.operations.core.exchange import decode
 
@@ -215,9 +237,14 @@ def text_of(words: str | None, what: str = "TEXT") -> str:
     return decode(sys.stdin.buffer.read(), "standard input")
 
 
-def _check_text(words: str, what: str) -> None:
+def check_text(words: str | None, what: str, *, hint: str | None = None) -> None:
+    """See that a text from the command line, if one was given, is UTF-8.
+
+    Raises:
+        UsageError: It is not; *hint* says what to do.
+    """
     # Python hands in bytes that are no UTF-8 as halves of surrogate pairs.
     try:
-        words.encode()
+        (words or "").encode()
     except UnicodeEncodeError:
-        raise UsageError(f"{what} is not UTF-8", hint="Give it on standard input.") from None
+        raise UsageError(f"{what} is not UTF-8", hint=hint) from None

@@ -16,10 +16,12 @@ from agentmem_cli.cli.core_options import (
     ReasonOption,
     TypeArg,
     look_at,
+    look_at_each,
     open_core,
     place_at,
     request_of,
     type_of,
+    warn_damages,
 )
 from agentmem_cli.cli.options import DryRunOption, JsonOption, PlaceArg, SessionArg
 
@@ -50,7 +52,9 @@ def history(
 
     opened = open_core(context, session, agent)
     kind = None if block is None else type_of(block)
-    made = edits(follow(opened.store, opened.log))
+    fold = follow(opened.store, opened.log)
+    made = edits(fold)
+    warn_damages(opened, [] if fold is None else fold.damages)
     stand = {edit.n for edit in standing(made)}
     shown = [
         (edit, version, edit.n in stand)
@@ -77,11 +81,11 @@ def _print_history(opened: Open, shown: list[tuple[Edit, Version, bool]]) -> Non
 
     columns = (
         Column("N", "right"),
-        Column("TIME"),
+        Column("TIME", spare=1),
         Column("BY", least=6),
         Column("BLOCK"),
         Column("WHAT"),
-        Column("BYTES", "right"),
+        Column("BYTES", "right", spare=2),
         Column("WHY", least=8),
     )
     rows = []
@@ -95,7 +99,7 @@ def _print_history(opened: Open, shown: list[tuple[Edit, Version, bool]]) -> Non
             (
                 str(edit.n),
                 when(opened.settings, version.t),
-                version.by or "-",
+                version.by,
                 version.key.removeprefix("core_memory."),
                 what,
                 _sizes(version),
@@ -107,7 +111,7 @@ def _print_history(opened: Open, shown: list[tuple[Edit, Version, bool]]) -> Non
 
 
 def _sizes(version: Version) -> str:
-    before, after = version.block_before(), version.block()
+    before, after = version.old, version.new
     old = "-" if before is None else f"{before.block.size_bytes:,}"
     new = "-" if after is None else f"{after.block.size_bytes:,}"
     return f"{old} -> {new}"
@@ -117,7 +121,7 @@ def _version(opened: Open, edit: Edit, version: Version, *, stands: bool) -> Obj
     from agentmem_cli.cli.clock import utc_time
     from agentmem_cli.operations.core.history import action_of
 
-    before, after = version.block_before(), version.block()
+    before, after = version.old, version.new
     return {
         "session": opened.id,
         "log": opened.log,
@@ -155,8 +159,8 @@ def diff(
     from agentmem_cli.operations.core.differing import differences
 
     opened = open_core(context, session, agent)
-    old, new = look_at(opened, first).values, look_at(opened, second).values
-    found = differences(old, new)
+    old, new = look_at_each(opened, first, second)
+    found = differences(old.values, new.values)
     with opened.settings.output(paged=not json) as out:
         for each in found:
             if json:
@@ -196,13 +200,13 @@ def blame(
 
     opened = open_core(context, session, agent)
     kind = type_of(block)
-    stored_of(look_at(opened, as_of).values, kind)
+    stored_of(look_at(opened, as_of).values, kind, as_of)
     cut = None if as_of is None else place_at(opened, as_of).cut
     made = past.edits(follow(opened.store, opened.log, cut))
     found = past.blame(past.versions_of(made, kind))
     columns = (
         Column("N", "right"),
-        Column("TIME"),
+        Column("TIME", spare=1),
         Column("BY", least=6),
         Column("LINE", "right"),
         Column("TEXT", least=20),
@@ -215,7 +219,7 @@ def blame(
             if not json:
                 text = line.text.removesuffix("\n")
                 at = when(opened.settings, version.t)
-                who, why = version.by or "-", version.reason or ""
+                who, why = version.by, version.reason or ""
                 rows.append((str(version.n), at, who, str(line.number), text, why))
                 continue
             out.object(
@@ -251,8 +255,9 @@ def undo(
     """Take the newest changes back, by a new one.
 
     Only changes that stand are taken: those that were undone, and
-    undos, are passed by, so ten undos go ten changes back. Conversations
-    stay as they are.
+    undos, are passed by, so ten undos go ten changes back. What is
+    read-only stays as it is, and so does that it is: changes of it are
+    passed by, and older ones go. Conversations stay as they are.
     """
     from agentmem_cli.cli.core_print import tell_change
     from agentmem_cli.operations.core.verbs import undo as take_back
@@ -301,5 +306,5 @@ def restore(
         dry_run=dry_run,
     )
     then = look(opened.store, opened.log, place_at(opened, as_of)).values
-    done = bring_back(opened.store, opened.log, kind, then, request)
+    done = bring_back(opened.store, opened.log, kind, then, request, place=as_of)
     return tell_change(opened, done, dry_run=dry_run, json=json)

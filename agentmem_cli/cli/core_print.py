@@ -10,19 +10,36 @@ from agentmem_cli.cli.render import count
 from agentmem_cli.cli.text import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from agentmem_cli.cli.core_options import Open
     from agentmem_cli.cli.output import Output
     from agentmem_cli.cli.settings import Settings
     from agentmem_cli.operations.core.changing import Changed
+    from agentmem_cli.operations.core.history import Edit
     from agentmem_cli.operations.core.looking import Size
-    from agentmem_cli.operations.core.planning import BlockChange, Plan
+    from agentmem_cli.operations.core.planning import BlockChange, OtherChange, Plan
     from agentmem_cli.session.codec import JSON, Object
     from agentmem_cli.session.core_values import StoredBlock
+
+
+def tell_passed(passed: Sequence[Edit]) -> None:
+    """Tell which newer changes an undo left, and why."""
+    from agentmem_cli.operations.core.history import action_of
+
+    for edit in passed:
+        told = ", ".join(
+            f"{each.key.removeprefix('core_memory.')} {action_of(each)}" for each in edit.versions
+        )
+        warn(f"passed by: n {edit.n} ({told})")
+    if passed:
+        warn("an undo changes no read-only block, and makes or lifts no protection")
 
 
 def tell_change(opened: Open, changed: Changed, *, dry_run: bool, json: bool) -> int:
     """Tell what a change came to; return the exit status."""
     _warn(opened.id, changed)
+    tell_passed(changed.passed)
     if json:
         with opened.settings.output() as out:
             out.object("agentmem.core-change/1", _change(opened, changed, dry_run=dry_run))
@@ -57,10 +74,18 @@ def lines_of(plan: Plan) -> list[str]:
     lines = [_line(change) for change in plan.changes]
     if plan.changes_config:
         lines.append(f"bound: {count(plan.before.max_bytes)} -> {count(plan.max_bytes)} bytes")
+    lines += [_other_line(change) for change in plan.others]
     told = f"{count(plan.used_after)} of {count(plan.max_bytes)} bytes used"
     if plan.over_bytes:
         return [*lines, f"{told}, {count(plan.over_bytes)} too many"]
     return [*lines, f"{told}, room for {count(plan.room_bytes)} more"]
+
+
+def _other_line(change: OtherChange) -> str:
+    kind = one_line(change.key.removeprefix("core_memory."))
+    if change.after is None:
+        return f"{kind}: removed, it was no block"
+    return f"{kind}: back as it was, which is no block"
 
 
 def _line(change: BlockChange) -> str:
@@ -97,6 +122,7 @@ def _change(opened: Open, changed: Changed, *, dry_run: bool) -> Object:
             }
             for each in plan.changes
         ],
+        "others": [each.key for each in plan.others],
         "used_before_bytes": plan.before.used_bytes,
         "used_bytes": plan.used_after,
         "max_bytes": plan.max_bytes,

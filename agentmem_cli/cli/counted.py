@@ -48,6 +48,8 @@ _NAMES: Final = {
     "files": "other files",
 }
 _NAME_COLUMNS: Final = max(map(len, _NAMES.values()))
+_NUMBER_COLUMNS: Final = 20
+"""What a size and a share take behind a name."""
 
 _BAR_COLUMNS: Final = 40
 """Columns of the longest bar, where the screen has room for it."""
@@ -80,7 +82,7 @@ def stats(
     ] = None,
     json: JsonOption = False,
 ) -> int | None:
-    """Show what sessions are made of: bytes, messages, tool calls, tokens.
+    """Show what sessions are made of: bytes, messages, calls, tokens.
 
     Every byte counts once: of messages and tool output that stand now, of
     what was taken out or replaced, of blobs and kept sources. Tokens are
@@ -210,14 +212,20 @@ def _print(settings: Settings, out: Output, measured: Sequence[tuple[Found, Meas
 
 def _print_bytes(settings: Settings, out: Output, found: Mapping[str, int], whole: int) -> None:
     from agentmem_cli.cli.render import size, styled
+    from agentmem_cli.cli.text import pad
 
     most = max(found.values(), default=0)
-    room = 0
+    room, narrow = 0, False
     if settings.columns is not None:
+        narrow = settings.columns < _NAME_COLUMNS + _NUMBER_COLUMNS
         room = min(_BAR_COLUMNS, settings.columns - _NAME_COLUMNS - 22)
     for kind, number in found.items():
         share = 100 * number / whole if whole else 0.0
         line = f"  {_NAMES[kind]:<{_NAME_COLUMNS}}  {size(number):>7}  {share:5.1f} %"
+        if narrow:
+            assert settings.columns is not None
+            name = pad(_NAMES[kind], max(settings.columns - 11, 8))
+            line = f"  {name}  {size(number):>7}"
         if room > 0 and most:
             line += "  " + styled(_bar(number / most, room), "blue", settings)
         out.line(line.rstrip())

@@ -23,8 +23,14 @@ if TYPE_CHECKING:
 SCHEMA: Final = "agentmem.export/1"
 """One file that was written."""
 
-FORMS: Final = ("original", "messages")
+FORMS: Final = ("original", "messages", "jsonl", "markdown", "html", "tar")
 """What ``--as`` takes."""
+
+WHOLE: Final = {
+    "original": "an original is given out as it was imported",
+    "tar": "a tar is the whole session, as it is",
+}
+"""The forms that hold every agent, and that no place in time is asked of."""
 
 SHAPES: Final = ("openai", "anthropic")
 """What ``--shape`` takes: the keys of `operations.export.SHAPES`."""
@@ -40,7 +46,8 @@ def export(
         typer.Option(
             "--as",
             metavar="FORM",
-            help="original: the imported source as it was; messages: a JSON array.",
+            help="original: the imported source as it was; messages: a JSON array; jsonl: what "
+            "show --json prints; markdown; html: a page to read; tar: the whole session.",
         ),
     ],
     shape: Annotated[
@@ -65,11 +72,14 @@ def export(
     force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Export a session: its original transcript, or its messages.
+    """Export a session: its transcript, its messages, or all of it.
 
     The original is what import read, byte for byte. Messages are a JSON array
     as a provider takes it: every call is followed by its result, one that
-    nothing answered by an error result that says so.
+    nothing answered by an error result that says so. The page of html is one
+    file with all that it needs; nothing of a session runs on it. A tar holds
+    the whole session, and import makes it again; a name that ends in .tar.gz
+    or .tar.zst has it packed.
     """
     settings = Settings.of(context)
     _check(as_, shape, as_of, output, json=json)
@@ -78,12 +88,17 @@ def export(
     if as_ == "original":
         given = (target, slash or (target is not None and target.is_dir()))
         _export_originals(settings, session, agent, given, force=force, json=json)
-    else:
-        if slash:
-            msg = f"{output}: a folder, and messages are one file"
-            raise UsageError(msg, hint=f"Name a file in it: -o {output}messages.json")
+        return
+    if slash:
+        msg = f"{output}: a folder, and {as_} is one file"
+        raise UsageError(msg, hint=f"Name a file in it: -o {output}{_FILES[as_]}")
+    if as_ == "messages":
         wanted = (shape, agent, as_of or "now")
         _export_messages(settings, session, wanted, target, force=force, json=json)
+    else:
+        from agentmem_cli.cli.exported_forms import export_form
+
+        export_form(settings, session, as_, (agent, as_of or "now"), target, force=force, json=json)
 
 
 def _check(as_: str, shape: str, as_of: str | None, output: str, *, json: bool) -> None:
@@ -93,8 +108,8 @@ def _check(as_: str, shape: str, as_of: str | None, output: str, *, json: bool) 
     if shape not in SHAPES:
         msg = f"--shape: {shape!r} is none of {', '.join(SHAPES)}"
         raise UsageError(msg)
-    if as_ == "original" and as_of is not None:
-        msg = "--as-of: an original is given out as it was imported"
+    if as_ in WHOLE and as_of is not None:
+        msg = f"--as-of: {WHOLE[as_]}"
         raise UsageError(msg, hint="--as messages goes back in time.")
     if not output:
         msg = "--output is empty"
@@ -102,6 +117,15 @@ def _check(as_: str, shape: str, as_of: str | None, output: str, *, json: bool) 
     if json and output == _STANDARD:
         msg = "--json tells what was written, and standard output has the export itself"
         raise UsageError(msg, hint="Name a file by --output.")
+
+
+_FILES: Final = {
+    "messages": "messages.json",
+    "jsonl": "session.jsonl",
+    "markdown": "session.md",
+    "html": "page.html",
+    "tar": "session.tar",
+}
 
 
 def _export_messages(
@@ -123,14 +147,14 @@ def _export_messages(
     shape, agent, place = wanted
     opened = open_place(settings, session, agent, place)
     if target is not None:
-        _check_file(settings, opened.store, target, force=force)
+        check_file_target(settings, opened.store, target, force=force)
     fold = view_agent(opened.store, opened.agent, opened.place)
     left = Left()
     counted: list[int] = []
     kind = kind_of(opened.store, opened.agent)
     found = messages(fold.conversation.entries, shape, left, kind=kind)
     data = as_array(found, counted)
-    size = _write(settings, data, target, force=force)
+    size = write_pieces(settings, data, target, force=force)
     warn_of(opened.id, opened.agent, fold.damages)
     _tell_left(opened.id, left)
     if target is not None:
@@ -148,7 +172,7 @@ def _export_messages(
             "mended": left.mended,
             "left_out": {**left.parts},
         }
-        _tell_written(settings, [told], json=json)
+        tell_written(settings, [told], json=json)
 
 
 def _export_originals(
@@ -187,7 +211,7 @@ def _export_originals(
         elif source.kept < source.size:
             warn(f"{source.name}: the first {source.kept} of {source.size} bytes are kept, no more")
     if target is None:
-        _write(settings, kept_bytes(store, sources[0]), None, force=force)
+        write_pieces(settings, kept_bytes(store, sources[0]), None, force=force)
         return
     if below or len(sources) > 1:
         names = target_names(sources)
@@ -197,7 +221,7 @@ def _export_originals(
         check_file(target, store.path, settings.root, force=force)
         paths = [target]
     written = _write_all(settings, store, sources, paths, force=force)
-    _tell_written(settings, [{"session": found.id, **each} for each in written], json=json)
+    tell_written(settings, [{"session": found.id, **each} for each in written], json=json)
 
 
 def _write_all(
@@ -223,12 +247,12 @@ def _write_all(
     for source, path, same in zip(sources, paths, there, strict=True):
         size = source.kept
         if not same:
-            size = _write(settings, kept_bytes(store, source), path, force=force)
+            size = write_pieces(settings, kept_bytes(store, source), path, force=force)
         written.append({"agent": source.log, "as": "original", "output": str(path), "bytes": size})
     return written
 
 
-def _check_file(settings: Settings, store: DirStore, target: Path, *, force: bool) -> None:
+def check_file_target(settings: Settings, store: DirStore, target: Path, *, force: bool) -> None:
     """See that messages may be written to *target*, which is none of the session's sources."""
     from agentmem_cli.operations.export import originals
     from agentmem_cli.operations.exports.targets import check_file, check_no_source, is_stream
@@ -242,7 +266,9 @@ def _check_file(settings: Settings, store: DirStore, target: Path, *, force: boo
         check_no_source(target, sources)
 
 
-def _write(settings: Settings, pieces: Iterable[bytes], target: Path | None, *, force: bool) -> int:
+def write_pieces(
+    settings: Settings, pieces: Iterable[bytes], target: Path | None, *, force: bool
+) -> int:
     """Write *pieces* to a file, or to standard output where *target* is None."""
     from agentmem_cli.operations.exports.targets import is_stream
     from agentmem_cli.storage.files import write_atomically
@@ -300,7 +326,8 @@ def _words(left: Left) -> Iterator[str]:
         yield f"{count(number, 'part')} of type {kind} left out"
 
 
-def _tell_written(settings: Settings, written: list[dict[str, JSON]], *, json: bool) -> None:
+def tell_written(settings: Settings, written: list[dict[str, JSON]], *, json: bool) -> None:
+    """Tell what was *written*, a file each: as JSON, or its name and size on standard error."""
     from agentmem_cli.cli.output import talk
     from agentmem_cli.cli.render import size
     from agentmem_cli.cli.text import one_line

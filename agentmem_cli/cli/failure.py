@@ -144,8 +144,20 @@ def _usage_hint(error: BaseException, message: str) -> str:
         if told.endswith(option):
             return f"{option} stands before the command: agentmem {option} ... COMMAND"
     context = getattr(error, "ctx", None)
-    path = context.command_path if context is not None else "agentmem"
+    if context is None:
+        return "agentmem --help tells what it takes."
+    path = context.command_path
+    if told == message and message.startswith("No such option") and _takes_text(context.command):
+        return (
+            f"A text that begins with - goes behind --, and options before it: {path} ... -- TEXT"
+        )
     return f"{path} --help tells what it takes."
+
+
+def _takes_text(command: object) -> bool:
+    """Whether a command has an argument that is a text, or a value in JSON."""
+    names = [getattr(each, "metavar", None) for each in getattr(command, "params", ())]
+    return bool({"[TEXT]", "[JSON]"} & {str(name) for name in names})
 
 
 def _is_interrupt(error: BaseException) -> bool:

@@ -62,6 +62,24 @@ LimitOption = Annotated[
     int | None,
     typer.Option("--limit", metavar="N", min=0, help="Print N sessions at most; 0: all of them."),
 ]
+FollowOption = Annotated[
+    bool,
+    typer.Option(
+        "--follow", help="Show the last 10 messages, then those that come; Ctrl-C ends it."
+    ),
+]
+FollowAllOption = Annotated[
+    bool, typer.Option("--all", help="With --follow: all agents, those that come too.")
+]
+IntervalOption = Annotated[
+    float | None,
+    typer.Option(
+        "--interval",
+        metavar="SECONDS",
+        min=0.05,
+        help="How often --follow looks; every half second if not given.",
+    ),
+]
 
 
 def list_sessions(
@@ -158,8 +176,11 @@ def show(
     ] = False,
     format_: Annotated[
         str,
-        typer.Option("--format", metavar="FORMAT", help="text, markdown or json."),
+        typer.Option("--format", metavar="FORMAT", help="text, markdown, json or html."),
     ] = "text",
+    follow: FollowOption = False,
+    everything: FollowAllOption = False,
+    interval: IntervalOption = None,
     json: JsonOption = False,
 ) -> None:
     """Show the conversation of a session.
@@ -174,6 +195,17 @@ def show(
     chosen = "json" if json else format_
     if chosen not in FORMATS:
         msg = f"--format: {chosen!r} is none of {', '.join(FORMATS)}"
+        raise UsageError(msg)
+    if follow:
+        _check_follow(chosen, {"--as-of": as_of, "--to": to}, agent, everything=everything)
+        from agentmem_cli.cli.followed import Wanted, print_following
+
+        from_id = _message_number("--from", from_)
+        wanted = Wanted(agent, everything, from_id, last, chosen, full, asides, interval)
+        print_following(settings, session, wanted)
+        return
+    if everything or interval is not None:
+        msg = f"{'--all' if everything else '--interval'} goes with --follow only"
         raise UsageError(msg)
     opened = open_place(settings, session, agent, as_of or "now")
     print_conversation(
@@ -259,6 +291,24 @@ def log(
         oneline=oneline,
         json=json,
     )
+
+
+def _check_follow(
+    format_: str, ends: dict[str, str | None], agent: str | None, *, everything: bool
+) -> None:
+    """See that what is given goes with following; *ends* are options that say where to end."""
+    from agentmem_cli.cli.followed import FORMATS
+
+    for option, words in ends.items():
+        if words is not None:
+            msg = f"{option} says where to end, and --follow goes on"
+            raise UsageError(msg, hint="Leave one of them out.")
+    if format_ not in FORMATS:
+        msg = f"--follow goes with the formats {', '.join(FORMATS)}, not with {format_}"
+        raise UsageError(msg)
+    if everything and agent is not None:
+        msg = "--all follows every agent, and --agent names one"
+        raise UsageError(msg, hint="Leave one of them out.")
 
 
 def _message_number(option: str, words: str | None) -> int | None:

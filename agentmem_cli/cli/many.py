@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from agentmem_cli.cli import complete
+from agentmem_cli.cli import waiting
 from agentmem_cli.cli.options import filters
 from agentmem_cli.cli.output import talk
 from agentmem_cli.errors import UsageError
@@ -23,7 +23,6 @@ NamedArg = Annotated[
     typer.Argument(
         metavar="[SESSION]...",
         help="Sessions: paths, names or beginnings of them, or @last.",
-        autocompletion=complete.sessions,
     ),
 ]
 AllOption = Annotated[
@@ -158,6 +157,7 @@ def confirm(settings: Settings, question: str, *, yes: bool) -> bool:
     if yes:
         return True
     check_asks(settings, yes=yes)
+    waiting.clear()
     if typer.confirm(question, err=True):
         return True
     talk("Nothing was changed.")

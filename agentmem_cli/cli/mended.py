@@ -64,16 +64,17 @@ def repair(
         unknown=unknown,
         dry_run=dry_run,
     )
-    return _Run(settings, wanted, several=len(found) > 1, json=json).all(found)
+    run = _Run(settings, wanted, root=everything, json=json)
+    return run.all(found)
 
 
 class _Run:
     """One run over some sessions."""
 
-    def __init__(self, settings: Settings, wanted: Wanted, *, several: bool, json: bool) -> None:
+    def __init__(self, settings: Settings, wanted: Wanted, *, root: bool, json: bool) -> None:
         self._settings = settings
         self._wanted = wanted
-        self._several = several
+        self._root = root
         self._json = json
         self._status: int | None = None
 
@@ -90,7 +91,7 @@ class _Run:
                 try:
                     done = self._one(each)
                 except (AgentMemError, OSError) as error:
-                    if not self._several:
+                    if len(found) == 1 and not self._root:
                         raise
                     status = failed(out, each.id, error, json=self._json)
                     self._status = max(self._status or 0, status)
@@ -98,6 +99,8 @@ class _Run:
                 if done.left:
                     self._status = self._status or 1
                 self._tell(out, each.id, done)
+            if self._root:
+                self._tell_root(out)
         if self._wanted.dry_run:
             talk("Nothing was changed (dry run).")
         return self._status
@@ -111,6 +114,17 @@ class _Run:
         store = open_session(found, lock_wait_s=self._settings.lock_wait_s, finish=False)
         with progress(f"repair {one_line(found.id)}", None, self._settings) as advance:
             return mend(store, self._wanted._replace(progress=advance))
+
+    def _tell_root(self, out: Output) -> None:
+        """Remove sessions half made or half removed, and tell."""
+        from agentmem_cli.operations.collecting import collect_root
+        from agentmem_cli.operations.repaired import Mended, Repaired
+
+        root = str(self._settings.root)
+        gone = collect_root(root, dry_run=self._wanted.dry_run)
+        done = tuple(Mended("leftover", each.name, f"removed: {each.why}") for each in gone)
+        if done:
+            self._tell(out, root, Repaired(done, ()))
 
     def _tell(self, out: Output, session: str, done: Repaired) -> None:
         from agentmem_cli.cli.render import count

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
-from agentmem_cli.cli import complete
 from agentmem_cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ SessionArg = Annotated[
     typer.Argument(
         metavar="SESSION",
         help="A session: its path, its name or the beginning of it, or @last.",
-        autocompletion=complete.sessions,
     ),
 ]
 SessionsArg = Annotated[
@@ -29,7 +27,6 @@ SessionsArg = Annotated[
     typer.Argument(
         metavar="[SESSION]...",
         help="Sessions: paths, names or beginnings of them, or @last; none means all.",
-        autocompletion=complete.sessions,
     ),
 ]
 AgentOption = Annotated[

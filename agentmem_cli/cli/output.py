@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from agentmem_cli.cli import text as safe
+from agentmem_cli.cli import waiting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -100,6 +101,15 @@ class Output:
         self._waiting.clear()
         self._waiting_bytes = 0
         self._hand_over(data)
+
+    def check_open(self) -> None:
+        """See, without writing, that the reader of a pipe is still there.
+
+        Raises:
+            ClosedOutputError: It has gone.
+        """
+        if _is_closed(self._stream):
+            raise ClosedOutputError
 
     def close(self) -> None:
         """Hand over what waits; the stream itself stays open."""
@@ -210,6 +220,7 @@ def warn(message: str) -> None:
 
 def talk(*lines: str) -> None:
     """Write *lines*, already safe, on standard error. Never fails."""
+    waiting.clear()
     stream = sys.stderr
     # Why: it is None where the descriptor was closed before the start.
     if stream is None:
@@ -230,12 +241,19 @@ def use_colour(environ: Mapping[str, str], *, is_terminal: bool, forbidden: bool
 
 
 def pager_command(environ: Mapping[str, str]) -> list[str]:
-    """Return the words of the pager to start; none where PAGER is empty or ``cat``."""
+    """Return the words of the pager to start; none where it is empty or ``cat``.
+
+    It is AGENTMEM_PAGER, else PAGER, else ``less``.
+    """
     import shlex
     import shutil
 
+    named = environ.get("AGENTMEM_PAGER")
+    if named is None:
+        named = environ.get("PAGER", "less")
+
     try:
-        words = shlex.split(environ.get("PAGER", "less"))
+        words = shlex.split(named)
     except ValueError:
         return []
     if not words or words[0] == "cat" or shutil.which(words[0], path=environ.get("PATH")) is None:
@@ -251,7 +269,25 @@ def _standard_output() -> BinaryIO:
     return sys.stdout.buffer
 
 
+def _is_closed(stream: BinaryIO) -> bool:
+    """Whether *stream* is a pipe that nobody reads any more, as far as the system tells."""
+    import select
+
+    if not hasattr(select, "poll"):
+        return False
+    try:
+        descriptor = stream.fileno()
+    except (OSError, ValueError):
+        return False
+    looking = select.poll()
+    looking.register(descriptor, 0)
+    return any(flags & (select.POLLERR | select.POLLNVAL) for _, flags in looking.poll(0))
+
+
 def _put(stream: BinaryIO, data: bytes) -> None:
+    if not data:
+        return
+    waiting.clear()
     try:
         stream.write(data)
         stream.flush()
@@ -264,6 +300,7 @@ def _put(stream: BinaryIO, data: bytes) -> None:
 def _start_pager(command: list[str]) -> Popen[bytes] | None:
     from subprocess import PIPE, Popen
 
+    waiting.clear()
     environ = dict(os.environ)
     # Colours pass, a single screen is not held, and the text stays when less ends.
     environ.setdefault("LESS", "FRX")

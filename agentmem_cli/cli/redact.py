@@ -40,9 +40,12 @@ from agentmem_cli.cli.secret_options import (
     SkipOption,
     TargetsArg,
     Wishes,
+    begin_rules,
     size_of,
     spec_of,
     targets_of,
+    tell_removed,
+    tell_slow,
 )
 from agentmem_cli.cli.settings import Settings
 from agentmem_cli.errors import UsageError
@@ -121,6 +124,7 @@ def redact(
     """
     given = dict(locals())
     settings = Settings.of(context)
+    begin_rules(settings, no_rules=no_rules)
     sought = Sought(given)
     wishes = Wishes.of(given)
     if damaged not in ("refuse", "as-text"):
@@ -131,10 +135,13 @@ def redact(
     if not looks_only:
         check_asks(settings, yes=yes)
         _check_input(settings, wishes, yes=yes)
-    targets, passed = targets_of(settings, words, sought, everything=everything, files=files)
+    meant = targets_of(
+        settings, words, sought, everything=everything, files=files, changes=not looks_only
+    )
     spec = spec_of(settings, wishes, looks_only=looks_only, jobs=jobs)
     how = _how(settings, given, idle, fingerprints=spec.fingerprints)
-    run = _Run(settings, targets, passed, spec, how, jobs, json)
+    tell_removed(meant.removed, spec)
+    run = _Run(settings, meant.targets, meant.passed, spec, how, jobs, json)
     if verify:
         return run.look(verifies=True)
     if dry_run:
@@ -197,11 +204,16 @@ class _Run:
 
         form = "json" if self._json else "table"
         begun_s = time.monotonic()
-        passed = hidden(self._passed, self._spec)
+        passed = hidden(self._passed, self._spec, tell_slow)
         told = Scanned(self._settings, self._targets, passed, form, begun_s=begun_s)
         with progress("look", self._total(1), self._settings) as advance:
             for outcome in run_all(
-                self._targets, self._how, self._spec, jobs=self._jobs or 1, advance=advance
+                self._targets,
+                self._how,
+                self._spec,
+                jobs=self._jobs or 1,
+                advance=advance,
+                slow=tell_slow,
             ):
                 told.take(outcome)
         status = told.finish()
@@ -235,12 +247,17 @@ class _Run:
             question = f"Mask what is to be masked in {count(len(self._targets), thing)}?"
             if not confirm(self._settings, question, yes=False):
                 return 1
-        passed = hidden(self._passed, self._spec)
+        passed = hidden(self._passed, self._spec, tell_slow)
         told = Redacted(self._settings, self._targets, passed, json=self._json)
         how = self._how._replace(redact=True)
         with progress("redact", self._total(3), self._settings) as advance:
             for outcome in run_all(
-                self._targets, how, self._spec, jobs=self._jobs or 1, advance=advance
+                self._targets,
+                how,
+                self._spec,
+                jobs=self._jobs or 1,
+                advance=advance,
+                slow=tell_slow,
             ):
                 told.take(outcome)
         return told.finish(kept, allow_unread=allow_unread)

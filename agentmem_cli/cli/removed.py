@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from agentmem_cli.cli import complete
 from agentmem_cli.cli.many import BusyForceOption, IdleOption, Sought, idle_ms
 from agentmem_cli.cli.options import (
     DryRunOption,
@@ -42,7 +41,6 @@ def rm(
         typer.Argument(
             metavar="SESSION...",
             help="Sessions: paths, names or beginnings of them, or @last.",
-            autocompletion=complete.sessions,
         ),
     ],
     if_idle: IdleOption = "60s",

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agentmem_cli.cli import complete
 from agentmem_cli.cli.many import (
     AllOption,
     BusyForceOption,
@@ -59,7 +58,6 @@ def remap(
         typer.Argument(
             metavar="OLD=NEW... [SESSION]...",
             help="Folders that moved, then sessions.",
-            autocompletion=complete.sessions,
         ),
     ],
     everything: AllOption = False,
@@ -119,7 +117,6 @@ def rewrite(
         typer.Argument(
             metavar="[SESSION]...",
             help="Sessions; with --files, paths.",
-            autocompletion=complete.sessions,
         ),
     ] = None,
     everything: AllOption = False,

@@ -234,9 +234,11 @@ def run_rewrite_files(
     json: bool,
 ) -> int | None:
     """Replace texts in files outside any session."""
-    from agentmem_cli.operations.outside import Care, gather
+    from agentmem_cli.operations.outside import LEFT, Care, gather
 
-    gathered = gather(words)
+    gathered = gather(words, changes=not wanted.dry_run)
+    for path in gathered.removed:
+        warn(f"{path}: removed; it was {LEFT}")
     care = Care(wanted.now_ms, wanted.if_idle_ms, force)
     run = _FileRun(settings, pairs, care, gathered, json=json)
     if not wanted.dry_run and not yes:

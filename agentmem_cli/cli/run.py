@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import gc
-import os
 import sys
 
 import typer
 
+from agentmem_cli.cli import waiting
 from agentmem_cli.cli.app import app
 
 PROGRAM = "agentmem"
-COMPLETE = "_AGENTMEM_COMPLETE"
 
 _COLLECT_AFTER = 100_000
 """Objects made before the collector looks for cycles among them."""
@@ -30,8 +29,6 @@ def run(arguments: list[str]) -> int:
         BaseException: Whatever ended the command, for `cli.failure.report`.
     """
     group = typer.main.get_command(app)
-    if COMPLETE in os.environ:
-        group.main(args=arguments, prog_name=PROGRAM, complete_var=COMPLETE)
     gc.freeze()
     # Why: a fold makes hundreds of thousands of objects that all stay, and no
     # cycles; looking through them every 700 costs it a tenth of its time.
@@ -42,6 +39,8 @@ def run(arguments: list[str]) -> int:
             status: object = group.invoke(context)
     except typer.Exit as end:
         status = end.exit_code
+    finally:
+        waiting.end()
     if sys.stdout is not None:
         sys.stdout.flush()
     return status if isinstance(status, int) else 0

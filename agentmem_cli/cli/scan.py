@@ -36,9 +36,11 @@ from agentmem_cli.cli.secret_options import (
     SkipOption,
     TargetsArg,
     Wishes,
+    begin_rules,
     size_of,
     spec_of,
     targets_of,
+    tell_slow,
 )
 from agentmem_cli.cli.settings import Settings
 from agentmem_cli.errors import UsageError
@@ -99,6 +101,7 @@ def scan(
     """
     given = dict(locals())
     settings = Settings.of(context)
+    begin_rules(settings, no_rules=no_rules)
     if sarif and json:
         raise UsageError("--sarif and --json are two forms; choose one")
     if allow is not None and allow_add is not None:
@@ -106,7 +109,7 @@ def scan(
     sought = Sought(given)
     adds_to = None if allow_add is None else _list_at(allow_add)
     wishes = Wishes.of(given)
-    targets, passed = targets_of(settings, words, sought, everything=everything, files=files)
+    targets, passed, _ = targets_of(settings, words, sought, everything=everything, files=files)
     spec = spec_of(settings, wishes, looks_only=True, jobs=jobs)
     form = "sarif" if sarif else "json" if json else "table"
     if adds_to is not None:
@@ -139,10 +142,10 @@ def _scan(
 
     how = How(settings.now_ms, lock_wait_s=settings.lock_wait_s, fingerprints=spec.fingerprints)
     begun_s = time.monotonic()
-    told = Scanned(settings, targets, hidden(passed, spec), form, begun_s=begun_s)
+    told = Scanned(settings, targets, hidden(passed, spec, tell_slow), form, begun_s=begun_s)
     total = size_of(targets) if settings.talks else None
     with progress("scan", total, settings) as advance:
-        for outcome in run_all(targets, how, spec, jobs=jobs or 1, advance=advance):
+        for outcome in run_all(targets, how, spec, jobs=jobs or 1, advance=advance, slow=tell_slow):
             told.take(outcome)
     return told.finish()
 
@@ -163,7 +166,7 @@ def _add(
     digests: set[str] = set()
     status = None
     with progress("scan", size_of(targets) if settings.talks else None, settings) as advance:
-        for outcome in run_all(targets, how, spec, jobs=jobs or 1, advance=advance):
+        for outcome in run_all(targets, how, spec, jobs=jobs or 1, advance=advance, slow=tell_slow):
             digests |= outcome.digests
             if outcome.error is not None:
                 raise_only(outcome, targets)

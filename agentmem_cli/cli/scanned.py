@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from agentmem_cli.cli.failure import explain, with_name
 from agentmem_cli.cli.output import json_line, talk, warn
-from agentmem_cli.cli.render import Column, count, summary, table
+from agentmem_cli.cli.render import Column, count, fits, summary, table
 from agentmem_cli.operations.secrets.told import BLOBS, Skipped
 
 if TYPE_CHECKING:
@@ -175,13 +175,17 @@ def kinds_told(kinds: Counter[str] | dict[str, int]) -> str:
 def print_rows(
     out: Output, rows: Sequence[Row], settings: Settings, *, alone: bool = False
 ) -> None:
-    """Print a table of findings; where a session is looked at *alone*, it is not named."""
+    """Print a table of findings; where a session is looked at *alone*, it is not named.
+
+    Where the screen is too narrow for all of it, where in a line a finding stands, and why it
+    is not masked, stand below it: cut short they would tell nothing.
+    """
     marked = any(row.fingerprint for row in rows)
     noted = any(why_kept(row) for row in rows)
     columns = [Column("WHERE", least=24, style="cyan"), Column("KIND", least=10)]
-    columns.append(Column("SURE"))
+    columns.append(Column("SURE", spare=1))
     if marked:
-        columns.append(Column("MARK"))
+        columns.append(Column("MARK", spare=2))
     columns.append(Column("IN", least=8))
     if noted:
         columns.append(Column("NOT MASKED", least=8, style="yellow"))
@@ -195,7 +199,15 @@ def print_rows(
         if noted:
             line.append(why_kept(row))
         cells.append(line)
-    table(out, columns, cells, settings)
+    if fits(columns, cells, settings):
+        table(out, columns, cells, settings)
+        return
+    first = 3 + marked
+    below = [
+        [f"in {line[first]}", *(f"not masked: {why}" for why in line[first + 1 :] if why)]
+        for line in cells
+    ]
+    table(out, columns[:first], [line[:first] for line in cells], settings, below)
 
 
 def place_of(session: str | None, name: str, line: int) -> str:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
-from agentmem_cli.cli import complete
 from agentmem_cli.cli.given_files import read_given
 from agentmem_cli.errors import AgentMemError, UsageError
 
@@ -31,7 +30,6 @@ TargetsArg = Annotated[
     typer.Argument(
         metavar="[SESSION]...",
         help="Sessions; with --files, files, folders or patterns of them.",
-        autocompletion=complete.sessions,
     ),
 ]
 FilesOption = Annotated[
@@ -155,6 +153,21 @@ class Wishes(NamedTuple):
         return cls(**named)  # type: ignore[arg-type]
 
 
+def begin_rules(settings: Settings, *, no_rules: bool) -> None:
+    """Get the rules ready on another processor, while this one reads what is asked for."""
+    if not no_rules:
+        from agentmem_cli.operations.secrets.loading import begin
+
+        begin(settings.cache_folder)
+
+
+def tell_slow() -> None:
+    """Say why nothing happens for some seconds."""
+    from agentmem_cli.cli.output import talk
+
+    talk("Compiling the rules for secrets. This takes some seconds, once.")
+
+
 def spec_of(settings: Settings, wishes: Wishes, *, looks_only: bool, jobs: int | None) -> Spec:
     """Read what is looked for.
 
@@ -268,6 +281,26 @@ def _fingerprints(words: Sequence[str]) -> frozenset[str]:
     return frozenset(found)
 
 
+class Meant(NamedTuple):
+    """What a run is about."""
+
+    targets: list[Target]
+    passed: list[Passed]
+    """What in folders is passed by."""
+    removed: list[str]
+    """What killed runs had left beside the files, and what is gone now."""
+
+
+def tell_removed(removed: Sequence[str], spec: Spec) -> None:
+    """Tell what killed runs had left."""
+    from agentmem_cli.cli.output import warn
+    from agentmem_cli.operations.outside import LEFT, Passed
+    from agentmem_cli.operations.secrets.pool import hidden
+
+    for each in hidden([Passed(path, LEFT) for path in removed], spec, tell_slow):
+        warn(f"{each.path}: removed; it was {each.why}")
+
+
 def targets_of(
     settings: Settings,
     words: Sequence[str] | None,
@@ -275,8 +308,11 @@ def targets_of(
     *,
     everything: bool,
     files: bool,
-) -> tuple[list[Target], list[Passed]]:
+    changes: bool = False,
+) -> Meant:
     """Return what is to be looked at, and what in folders is passed by.
+
+    Where files will be changed (*changes*), what killed runs left beside them is removed.
 
     Raises:
         UsageError: The words and options do not fit together.
@@ -289,10 +325,11 @@ def targets_of(
     if files:
         if everything or sought.given:
             raise UsageError("--files works on files, and --all and filters on sessions")
-        gathered = gather(words or ())
-        return [Target(path, path, is_session=False) for path in gathered.files], gathered.passed
+        gathered = gather(words or (), changes=changes)
+        targets = [Target(path, path, is_session=False) for path in gathered.files]
+        return Meant(targets, gathered.passed, gathered.removed)
     found = sessions_meant(settings, words, sought, everything=everything, or_files=True)
-    return [Target(each.id, each.path, is_session=True) for each in found], []
+    return Meant([Target(each.id, each.path, is_session=True) for each in found], [], [])
 
 
 def size_of(targets: Sequence[Target]) -> int:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from agentmem_cli.session.lines import Damage
     from agentmem_cli.storage.directory import DirStore
 
-FORMATS: Final = ("text", "markdown", "json")
+FORMATS: Final = ("text", "markdown", "json", "html")
 """What `show --format` takes."""
 
 _FOLD_LINES: Final = 4
@@ -72,16 +72,37 @@ def print_conversation(
     """Print an agent's conversation in one of `FORMATS`."""
     fold = view_agent(opened.store, opened.agent, opened.place)
     wanted = window(fold.conversation, from_id=from_id, to_id=to_id, last=last)
+    if format_ == "html":
+        _print_page(settings, opened, fold, wanted, full=full, asides=asides)
+        return
     items = transcript(opened.store, fold.conversation, wanted, asides=asides)
     with settings.output(paged=format_ != "json") as out:
         if format_ == "json":
-            out.object("agentmem.show/1", {**_head(opened, fold), "shown": len(wanted)})
+            out.object("agentmem.show/1", {**head_of(opened, fold), "shown": len(wanted)})
         _print_items(settings, out, items, format_, full=full)
     warn_of(opened.id, opened.agent, fold.damages)
     if format_ != "json" and not fold.conversation.entries:
         talk("No messages.")
     elif format_ == "text" and len(wanted) < len(fold.conversation):
         talk(f"{count(len(wanted))} of {count(len(fold.conversation), 'message')}")
+
+
+def _print_page(
+    settings: Settings,
+    opened: Opened,
+    fold: LogFold,
+    wanted: range,
+    *,
+    full: bool,
+    asides: bool,
+) -> None:
+    from agentmem_cli.cli.page import page_bytes
+
+    pieces = page_bytes(settings, opened, fold, wanted, unfolded=full, asides=asides)
+    with settings.output() as out:
+        for piece in pieces:
+            out.write_bytes(piece)
+    warn_of(opened.id, opened.agent, fold.damages)
 
 
 def print_view(settings: Settings, opened: Opened, *, last: int, full: bool, json: bool) -> None:
@@ -96,7 +117,7 @@ def print_view(settings: Settings, opened: Opened, *, last: int, full: bool, jso
             out.object(
                 "agentmem.as-of/1",
                 {
-                    **_head(opened, fold),
+                    **head_of(opened, fold),
                     "shown": len(wanted),
                     "asides": len(conversation.asides),
                     "halt": conversation.halt,
@@ -125,7 +146,8 @@ def warn_of(session: str, log: str, damages: Iterable[Damage]) -> None:
         warn(f"{where}: {more}; agentmem verify names them all")
 
 
-def _head(opened: Opened, fold: LogFold) -> dict[str, JSON]:
+def head_of(opened: Opened, fold: LogFold) -> dict[str, JSON]:
+    """Return the fields of ``agentmem.show/1`` but for how many messages are shown."""
     return {
         "session": opened.id,
         "agent": opened.agent,
@@ -215,21 +237,36 @@ def _print_items(
     full: bool,
 ) -> None:
     for item in items:
-        if format_ == "json":
-            _print_json(out, item)
-        elif format_ == "markdown":
-            print_markdown(settings, out, item)
-        else:
-            _print_text(settings, out, item, full=full)
+        print_item(settings, out, item, format_, full=full)
 
 
-def _print_json(out: Output, item: Turn | Note) -> None:
+def print_item(
+    settings: Settings,
+    out: Output,
+    item: Turn | Note,
+    format_: str,
+    *,
+    full: bool,
+    agent: str | None = None,
+) -> None:
+    """Print a message or a side record; of several agents with the *agent* that it is of."""
+    if format_ == "json":
+        out.object(*value_of(item, agent))
+    elif format_ == "markdown":
+        print_markdown(settings, out, item, agent)
+    else:
+        _print_text(settings, out, item, full=full, agent=agent)
+
+
+def value_of(item: Turn | Note, agent: str | None = None) -> tuple[str, dict[str, JSON]]:
+    """Return the schema and the fields of a message or a side record."""
+    of: dict[str, JSON] = {} if agent is None else {"agent": agent}
     if isinstance(item, Note):
-        out.object("agentmem.aside/1", {"id": item.id, "aside": item.aside.to_value()})
-        return
-    out.object(
+        return "agentmem.aside/1", {**of, "id": item.id, "aside": item.aside.to_value()}
+    return (
         "agentmem.message/1",
         {
+            **of,
             "id": item.id,
             "index": item.place,
             "role": item.role,
@@ -247,14 +284,17 @@ def _print_json(out: Output, item: Turn | Note) -> None:
 _ROLE_STYLES: Final = {"user": "green", "assistant": "blue", "system": "magenta"}
 
 
-def _print_text(settings: Settings, out: Output, item: Turn | Note, *, full: bool) -> None:
+def _print_text(
+    settings: Settings, out: Output, item: Turn | Note, *, full: bool, agent: str | None
+) -> None:
     columns = settings.columns or _FOLD_COLUMNS
     if isinstance(item, Note):
-        told = f"[aside {item.id} {item.aside.kind}] {short(item.aside.value)}"
+        of = "" if agent is None else f"{cell(agent, 40)} "
+        told = f"{of}[aside {item.id} {item.aside.kind}] {short(item.aside.value)}"
         out.line(styled(cell(told, columns), "dim", settings))
         out.line()
         return
-    out.line(_title(settings, item))
+    out.line(_title(settings, item, agent))
     for part in item.parts:
         for line in _lines(part, columns - len(_INDENT), full=full):
             out.line(f"{_INDENT}{line}" if line else "")
@@ -264,10 +304,12 @@ def _print_text(settings: Settings, out: Output, item: Turn | Note, *, full: boo
     out.line()
 
 
-def _title(settings: Settings, item: Turn) -> str:
+def _title(settings: Settings, item: Turn, agent: str | None) -> str:
     results = [part for part in item.parts if isinstance(part, Result)]
     role = "result" if results and len(results) == len(item.parts) else item.role
     words = [f"#{item.id}", styled(one_line(role), _ROLE_STYLES.get(role, "yellow"), settings)]
+    if agent is not None:
+        words.insert(0, styled(cell(agent, 40), "bold", settings))
     if item.author is not None:
         words.append(f"({cell(item.author, 40)})")
     if item.made_ms is not None:

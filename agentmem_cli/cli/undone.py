@@ -43,9 +43,9 @@ def undo(
     """Take back the newest change that is not taken back yet.
 
     Changes are compactions, clearings, splices, restores, appends and edits of
-    core memory; ten undos go ten changes back. It writes a new record and
-    removes none. A redaction is not undone, and what an undo brings back stays
-    masked.
+    core memory; ten undos go ten changes back. Blocks of core memory that are
+    read-only stay as they are. It writes a new record and removes none. A
+    redaction is not undone, and what an undo brings back stays masked.
     """
     from agentmem_cli.cli.opening import open_to_change, open_to_look
     from agentmem_cli.operations.catalog import choose_agent
@@ -186,6 +186,10 @@ def _print_undoing(
     from agentmem_cli.cli.text import one_line
 
     tell_written(session, done.written)
+    if done.passed:
+        from agentmem_cli.cli.core_print import tell_passed
+
+        tell_passed([edit for _, edit in done.passed])
     with settings.output() as out:
         if json:
             taken: list[JSON] = [_taken(each) for each in done.taken]

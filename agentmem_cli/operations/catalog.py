@@ -138,7 +138,7 @@ def _by_beginning(root: Path, words: str) -> Found:
     if len(fitting) == 1:
         return Found(fitting[0], os.path.join(root, fitting[0]))
     if fitting:
-        msg = f"{len(fitting)} sessions begin with {words!r}"
+        msg = f"{len(fitting):,} sessions begin with {words!r}"
         raise AmbiguousError(msg, fitting, hint="Give more of the name.")
     safe = _safe_name(words)
     path = os.path.join(root, safe)
@@ -156,12 +156,10 @@ def _safe_name(words: str) -> str:
 
 
 def _suggestion(words: str, everything: list[str]) -> str:
-    import difflib
+    from agentmem_cli.operations.suggesting import near
 
-    near = difflib.get_close_matches(words, everything[:10_000], n=1)
-    if near:
-        return f"Did you mean {near[0]}?"
-    return "agentmem list shows what there is."
+    found = near(words, everything)
+    return f"Did you mean {found}?" if found else "agentmem list shows what there is."
 
 
 def _id_of(root: Path, path: str) -> str:
@@ -220,8 +218,13 @@ def choose_agent(store: DirStore, words: str | None) -> str:
     if fitting:
         msg = f"{len(fitting)} agents begin with {words!r}"
         raise AmbiguousError(msg, fitting, hint="Give more of the id.")
+    from agentmem_cli.operations.suggesting import near
+
     msg = f"no such agent: {words!r}"
-    raise NotFoundError(msg, hint=f"There are: {', '.join(agents[:9]) or 'none'}.")
+    found = near(words, agents)
+    hint = f"Did you mean {found}? " if found else ""
+    more = f" and {len(agents) - 9} more" if len(agents) > 9 else ""  # noqa: PLR2004 - named
+    raise NotFoundError(msg, hint=f"{hint}There are: {', '.join(agents[:9]) or 'none'}{more}.")
 
 
 def _main_agent(store: DirStore, agents: list[str]) -> str:

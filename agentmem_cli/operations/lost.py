@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from agentmem_cli.session.images import blob_names
 from agentmem_cli.session.keys import LOST
+from agentmem_cli.session.mending import BY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from agentmem_cli.session.codec import Object
+    from agentmem_cli.session.codec import JSON, Object
     from agentmem_cli.session.fold import LogFold
     from agentmem_cli.session.lines import Line
 
@@ -47,8 +48,15 @@ def messages_in(fields: Object) -> Iterator[Object]:
             yield message
 
 
+def is_repair(by: JSON) -> bool:
+    """Whether a record's author is a repair."""
+    return by == BY.to_value()
+
+
 def lost_in(fields: Object) -> list[str] | None:
     """Return the blobs that a record says are lost; None: it says nothing of anything lost."""
+    if fields.get("type") == "reset":
+        return [] if is_repair(fields.get("by")) else None
     aside = fields.get("aside")
     if fields.get("type") != "aside" or not isinstance(aside, dict) or aside.get("kind") != LOST:
         return None

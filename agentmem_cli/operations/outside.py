@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 from agentmem_cli.errors import ConflictError, NotFoundError, UsageError
 from agentmem_cli.storage.layout import FILES, LOCK, LOGS
 from agentmem_cli.storage.seen import IDLE_MS
-from agentmem_cli.storage.swapping import PART, Swap
+from agentmem_cli.storage.swapping import PART, Swap, is_left, take_away
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -60,6 +60,8 @@ class Gathered(NamedTuple):
 
     files: list[str]
     passed: list[Passed]
+    removed: list[str]
+    """Part files that a killed run had left, and that are gone now."""
 
     @property
     def size_bytes(self) -> int:
@@ -67,8 +69,16 @@ class Gathered(NamedTuple):
         return sum(map(_size, self.files))
 
 
-def gather(words: Sequence[str]) -> Gathered:
+LEFT: Final = "left by a run that was killed, and may hold what it was to mask"
+
+
+def gather(words: Sequence[str], *, changes: bool = False) -> Gathered:
     """Return the files that *words* (files, folders, patterns of either) stand for, each once.
+
+    Args:
+        words: As they were given.
+        changes: Whether files will be changed: then part files that a killed run left
+            beside them are removed, else told.
 
     Raises:
         NotFoundError: A word fits nothing.
@@ -77,18 +87,77 @@ def gather(words: Sequence[str]) -> Gathered:
     if not words:
         msg = "--files names no file"
         raise UsageError(msg, hint="Write files, folders or patterns behind it.")
-    files: dict[str, None] = {}
-    passed: dict[str, Passed] = {}
+    found = _Gathering()
     for word in words:
         if word in ("", "-"):
             msg = "standard input is no file" if word else "an empty word is no file"
             raise UsageError(msg, hint="Put it into a file first.")
         for path in _fitting(word):
             if stat.S_ISDIR(_mode(path)):
-                _walk(path, files, passed)
+                found.walk(path)
             else:
-                files[path] = None
-    return Gathered(list(files), [each for path, each in passed.items() if path not in files])
+                found.named(path)
+    removed = found.left(changes=changes)
+    told = [each for path, each in found.passed.items() if path not in found.files]
+    return Gathered(list(found.files), told, removed)
+
+
+class _Gathering:
+    """What words stand for, on its way."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, None] = {}
+        self.passed: dict[str, Passed] = {}
+        self._parts: dict[str, None] = {}
+
+    def named(self, path: str) -> None:
+        """Take what a word names, whatever it is."""
+        is_part = PART.fullmatch(os.path.basename(path)) is not None
+        (self._parts if is_part else self.files)[path] = None
+
+    def walk(self, top: str) -> None:
+        """Take all that lies beneath a folder."""
+
+        def note(error: OSError) -> None:
+            path = str(error.filename)
+            self.passed[path] = Passed(path, error.strerror or "it cannot be read")
+
+        for folder, folders, names in os.walk(top, onerror=note):
+            folders[:] = sorted(name for name in folders if name not in _NEVER)
+            for name in folders:
+                path = os.path.join(folder, name)
+                if os.path.islink(path):
+                    self.passed[path] = Passed(path, "a symbolic link")
+            for name in sorted(names):
+                self._entry(os.path.join(folder, name))
+
+    def _entry(self, path: str) -> None:
+        mode = os.lstat(path).st_mode
+        if stat.S_ISREG(mode):
+            self.named(path)
+        else:
+            link = stat.S_ISLNK(mode)
+            why = "a symbolic link" if link else "a pipe, a socket or a device"
+            self.passed[path] = Passed(path, why)
+
+    def left(self, *, changes: bool) -> list[str]:
+        """Remove what killed runs left beside the files, and return it; tell what stays."""
+        for folder in dict.fromkeys(map(os.path.dirname, self.files)):
+            self._parts.update(dict.fromkeys(_parts_in(folder)))
+        removed = [path for path in self._parts if changes and take_away(path)]
+        for path in self._parts:
+            if path not in removed and is_left(path):
+                self.passed[path] = Passed(path, LEFT)
+        return removed
+
+
+def _parts_in(folder: str) -> list[str]:
+    try:
+        with os.scandir(folder or os.curdir) as entries:
+            names = [entry.name for entry in entries]
+    except OSError:
+        return []
+    return [os.path.join(folder, name) for name in names if PART.fullmatch(name)]
 
 
 def _fitting(word: str) -> list[str]:
@@ -107,26 +176,6 @@ def _mode(path: str) -> int:
         return os.stat(path).st_mode
     except OSError:
         return os.lstat(path).st_mode
-
-
-def _walk(top: str, files: dict[str, None], passed: dict[str, Passed]) -> None:
-    def note(error: OSError) -> None:
-        path = str(error.filename)
-        passed[path] = Passed(path, error.strerror or "it cannot be read")
-
-    for folder, folders, names in os.walk(top, onerror=note):
-        folders[:] = sorted(name for name in folders if name not in _NEVER)
-        for name in folders:
-            path = os.path.join(folder, name)
-            if os.path.islink(path):
-                passed[path] = Passed(path, "a symbolic link")
-        for name in sorted(names):
-            path = os.path.join(folder, name)
-            mode = os.lstat(path).st_mode
-            if stat.S_ISLNK(mode):
-                passed[path] = Passed(path, "a symbolic link")
-            elif stat.S_ISREG(mode) and PART.fullmatch(name) is None:
-                files[path] = None
 
 
 def _size(path: str) -> int:

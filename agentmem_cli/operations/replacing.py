@@ -20,11 +20,12 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import UsageError
-from agentmem_cli.operations.probing import Probes
 from agentmem_cli.session.rewriting import Strings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from agentmem_cli.operations.secrets.literals import Automaton
 
 _ARROW: Final = re.compile(r"(?<!\\)==>")
 _REGEX: Final = "regex:"
@@ -57,7 +58,7 @@ class Replacements:
         self._new = {literal.old: literal.new for literal in literals}
         longest_first = sorted(self._new, key=len, reverse=True)
         self._any = re.compile("|".join(map(re.escape, longest_first))) if literals else None
-        self._probes: Probes | None = None
+        self._probe: Automaton | None = None
 
     def text(self, text: str) -> str:
         """Return *text* with everything replaced."""
@@ -74,13 +75,19 @@ class Replacements:
         """
         if self.patterns:
             return None
-        if self._probes is None:
-            # Why here: it imports the package that searches for secrets' values.
-            from agentmem_cli.operations.secrets.literals import probes_of
+        # Why here: it imports the package that searches for secrets' values.
+        from agentmem_cli.operations.secrets.literals import (
+            NUMBERED,
+            automaton,
+            places,
+            probes_of,
+        )
 
+        if self._probe is None:
             forms = (literal.old.encode("utf-8", "surrogatepass") for literal in self.literals)
-            self._probes = Probes({probe for form in forms for probe in probes_of(form)})
-        return self._probes.hits(block)
+            probes = {probe for form in forms for probe in probes_of(form)}
+            self._probe = automaton(sorted({*probes, *NUMBERED}), overlapping=False)
+        return places(self._probe, block)
 
 
 class Replacing(Strings):

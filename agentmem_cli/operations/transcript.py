@@ -57,6 +57,8 @@ class Attachment(NamedTuple):
     size: int | None
     missing: bool
     kind: str = "image"
+    data: JSON = None
+    """What the message has of it: a reference, or the bytes in one of their forms."""
 
 
 class Other(NamedTuple):
@@ -245,16 +247,18 @@ def _attachment(store: DirStore, part: Object, kind: str) -> Attachment:
     name = referred(data)
     if name is not None:
         try:
-            return Attachment(told, store.file_stat(f"blobs/{name}").size, missing=False)
+            return Attachment(told, store.file_stat(f"blobs/{name}").size, missing=False, data=data)
         except (OSError, ValueError):
-            return Attachment(told, None, missing=True)
+            return Attachment(told, None, missing=True, data=data)
     value = data.get("value") if isinstance(data, dict) else None
     if isinstance(data, dict) and data.get("type") == "base64" and isinstance(value, str):
-        return Attachment(told, len(value) * 3 // 4 - value[-2:].count("="), missing=False)
+        return Attachment(
+            told, len(value) * 3 // 4 - value[-2:].count("="), missing=False, data=data
+        )
     if isinstance(data, dict) and data.get("type") == "raw" and isinstance(value, list):
-        return Attachment(told, len(value), missing=False)
+        return Attachment(told, len(value), missing=False, data=data)
     missing = not isinstance(data, dict) or data.get("type") == "unknown"
-    return Attachment(told, None, missing=missing)
+    return Attachment(told, None, missing=missing, data=data)
 
 
 def _stop(value: Object) -> str | None:

@@ -13,7 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.operations.changing import Written, change, compared, refuse_retired
-from agentmem_cli.operations.core import history
+from agentmem_cli.operations.core import back, history
+from agentmem_cli.operations.core.refusals import NotABlock
 from agentmem_cli.session.aside import Aside
 from agentmem_cli.session.author import Author
 from agentmem_cli.session.core_values import PREFIX, CoreValues
@@ -26,6 +27,7 @@ from agentmem_cli.session.values import ValuesFold
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from agentmem_cli.errors import AgentMemError
     from agentmem_cli.operations.core.history import Edit
     from agentmem_cli.session.fold import LogFold
     from agentmem_cli.session.journal import JournalFold
@@ -62,6 +64,9 @@ class Undoing(NamedTuple):
     messages: int
     """How many messages the conversation has then."""
     written: Written = Written()
+    passed: tuple[tuple[str, Edit], ...] = ()
+    """Newer changes of core memory that were left, each with its log: they are of what is
+    read-only."""
 
 
 def undo(
@@ -94,7 +99,9 @@ def undo(
         state = _State(store, log, at_ms)
         state.undo(steps, compaction=compaction, whole=True)
         if dry_run:
-            return Undoing(tuple(state.taken), len(state.journal))
+            messages = len(state.journal)
+            state.records()  # Why: what would be refused is refused here, too.
+            return Undoing(tuple(state.taken), messages, passed=tuple(state.passed()))
 
     def work(state: _State, left: int) -> None:
         state.undo(left, compaction=compaction)
@@ -110,7 +117,9 @@ def redo(
         state = _State(store, log, at_ms)
         state.redo(steps, whole=True)
         if dry_run:
-            return Undoing(tuple(state.taken), len(state.journal))
+            messages = len(state.journal)
+            state.records()
+            return Undoing(tuple(state.taken), messages)
     return _run(store, log, lambda state, left: state.redo(left), steps, at_ms)
 
 
@@ -124,6 +133,7 @@ def _run(
     """
     taken: list[Taken] = []
     written: Written | None = None
+    passed: list[tuple[str, Edit]] = []
     messages = 0
     while len(taken) < steps:
         states: list[_State] = []
@@ -133,8 +143,9 @@ def _run(
         done = change(store, log, partial(_prepare, store, log, work, left, at, states), at_ms=at)
         written = done if written is None else _both(written, done)
         taken += states[0].taken
+        passed += [each for each in states[0].passed() if each not in passed]
         messages = len(states[0].journal)
-    return Undoing(tuple(taken), messages, written or Written())
+    return Undoing(tuple(taken), messages, written or Written(), tuple(passed))
 
 
 def _prepare(
@@ -174,6 +185,8 @@ class _State:
         self._cores = [_Core(fold) for fold in cores]
         self.taken: list[Taken] = []
         """What was taken back so far, in that order."""
+        self._undone: list[int] = []
+        """The ``n`` of what an undo took back, but for compactions that were asked for."""
         self._by = Author.plugin(OURS)
 
     def undo(self, steps: int, *, compaction: bool, whole: bool = False) -> None:
@@ -192,6 +205,8 @@ class _State:
                 del self._done[unit.n]
             else:
                 raise self._nothing(compaction=compaction)
+            if not compaction:
+                self._undone.append(self.taken[-1].n)
 
     def redo(self, steps: int, *, whole: bool = False) -> None:
         """Take up to *steps* undos back; one of core memory as the first, unless *whole*."""
@@ -200,7 +215,8 @@ class _State:
             n = max([*self._undos, core.undo_n])
             if n < 0:
                 raise self._no_undo()
-            newer = max([*self._done, *(each.newest_n for each in self._cores)], default=-1)
+            cores = (each.changed_n for each in self._cores)
+            newer = max([*self._done, *cores, self._barrier], default=-1)
             if newer > n:
                 msg = f"there is no undo to take back: the session was changed since (n {newer})"
                 raise Nothing(msg)
@@ -221,6 +237,18 @@ class _State:
             (core.fold, by_fold[id(core.fold)]) for core in self._cores if core.fold != self.agent
         ]
         return [*parts, (self.agent, [*by_fold[id(self.agent)], *own])]
+
+    def passed(self) -> list[tuple[str, Edit]]:
+        """Return what was left of what is newer than the oldest that was taken back."""
+        if not self._undone:
+            return []
+        oldest = min(self._undone)
+        return [
+            (core.fold.log, each)
+            for core in self._cores
+            for each in reversed(core.passed)
+            if each.n > oldest
+        ]
 
     @property
     def _barrier(self) -> int:
@@ -249,7 +277,10 @@ class _State:
             return Nothing("there is no undo to take back")
         return _too_few(len(self.taken), "undo", "taken back")
 
-    def _nothing(self, *, compaction: bool) -> Nothing:
+    def _nothing(self, *, compaction: bool) -> AgentMemError:
+        held = [core for core in self._cores if core.held and core.held[-1].n > self._barrier]
+        if held and not compaction:
+            return back.protected_by(held[0].values, held[0].held)
         what = "compaction" if compaction else "change"
         if self.taken:
             return _too_few(len(self.taken), what, "undone")
@@ -274,16 +305,29 @@ class _Core:
         self.fold = fold
         followed = ValuesFold(fold.log, fold.source, PREFIX)
         followed.noted = fold.noted
-        self._past = history.edits(followed)
-        self._live = history.standing(self._past)
-        self._undos = _open_undos(self._past)
-        self._undone: int | None = None
-        """The ``n`` of the oldest change that is taken back now."""
+        past = history.edits(followed)
+        self.values = CoreValues.of(fold.saved)
+        guarded = back.guarded_keys(self.values)
+        live = history.standing(past)
+        self._open = [*history.takable(live, guarded)][::-1]
+        going = {each.n for each in self._open}
+        self.passed = [each for each in live if each.n not in going]
+        """Changes that an undo passes by, since they are of what is read-only; oldest first."""
+        self.held = [each for each in self.passed if not each.protects]
+        """Those of them that it could take if nothing were read-only."""
+        self._undos = _open_undos(past)
+        self._taken: list[Edit] = []
+        self._force = False
 
     @property
     def newest_n(self) -> int:
+        """The ``n`` of the newest change that can be taken back; -1: there is none."""
+        return self._open[-1].n if self._open else -1
+
+    @property
+    def changed_n(self) -> int:
         """The ``n`` of the newest change that stands; -1: there is none."""
-        return self._live[-1].n if self._live else -1
+        return max(self.newest_n, self.held[-1].n if self.held else -1)
 
     @property
     def undo_n(self) -> int:
@@ -292,30 +336,40 @@ class _Core:
 
     def undo(self) -> Taken:
         """Take the newest change back."""
-        return self._take(self._live.pop())
+        return self._take(self._open.pop())
 
     def redo(self) -> Taken:
         """Take the newest undo back."""
+        # Why: nothing was changed since, so what is no block now is what the undo brought back.
+        self._force = True
         return self._take(self._undos.pop())
 
     def _take(self, edit: Edit) -> Taken:
-        # Why the oldest: one undo of core memory takes all back from there on.
-        self._undone = edit.n
+        self._taken.append(edit)
         keys = tuple(version.key for version in edit.versions)
         return Taken(self.fold.log, edit.n, CORE, keys=keys)
 
     def records(self, at_ms: int) -> list[LogRecord]:
-        """Return what makes core memory what it was."""
-        if self._undone is None:
+        """Return what makes core memory what it was.
+
+        Raises:
+            BlockProtected: A redo would change a read-only block.
+            CoreMemoryError: It may not be made.
+        """
+        if not self._taken:
             return []
         from agentmem_cli.operations.core.planning import Told, plan
-        from agentmem_cli.operations.core.verbs import as_before
 
-        wish = as_before(history.before(self._past, self._undone), self._undone)
-        values = CoreValues.of(self.fold.saved)
-        planned = plan(values, wish.blocks, Told(undoes=wish.undoes), t=at_ms, config=wish.config)
-        # Why unguarded: what was protected since is what would be undone.
-        planned.check(guarded=False)
+        wish = back.as_before(self._taken, self.values)
+        told = Told(undoes=wish.undoes)
+        planned = plan(
+            self.values, wish.blocks, told, t=at_ms, config=wish.config, others=wish.others
+        )
+        try:
+            planned.check(force=self._force)
+        except NotABlock as error:
+            error.hint = "agentmem core undo SESSION --force takes it back."
+            raise
         return planned.records()
 
 

@@ -75,6 +75,7 @@ class _Work:
         self._others: set[str] = set()
         self._looked: set[str] = set()
         self._lost_in: dict[str, set[str]] = {}
+        self._lost_at: dict[str, set[int]] = {}
         self._there = self.names(store.files, FILES)
         self._imported = any(name.startswith(FOLDER) for name in self._there)
 
@@ -171,8 +172,9 @@ class _Work:
         for name in names:
             self._blobs.setdefault(name, (log, line))
 
-    def lost(self, log: str, blobs: list[str]) -> None:
+    def lost(self, log: str, n: int, blobs: list[str]) -> None:
         self._lost_in.setdefault(log, set()).update(blobs)
+        self._lost_at.setdefault(log, set()).add(n)
 
     def advance(self, size: int) -> None:
         if self._progress is not None:
@@ -307,11 +309,14 @@ class _Work:
         """Check the maps of imports, which say what of a source stands in the logs."""
         if not self._imported:
             return
-        from agentmem_cli.operations.imports.checking import AWAITED, check_maps
+        from agentmem_cli.operations.imports.checking import BAD, check_maps
 
         try:
-            for bad in check_maps(self.store, self._logs, looked=self._looked):
-                self.add(NOTICE if bad.kind == AWAITED else PROBLEM, bad.kind, bad.file, bad.why)
+            found = check_maps(
+                self.store, self._logs, looked=self._looked, noted_lost=self._lost_at
+            )
+            for bad in found:
+                self.add(PROBLEM if bad.kind == BAD else NOTICE, bad.kind, bad.file, bad.why)
         except (OSError, SessionError) as error:
             self.add(PROBLEM, "unreadable", FOLDER, str(error))
 

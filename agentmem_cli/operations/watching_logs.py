@@ -19,8 +19,8 @@ class Told(Protocol):
     def refers(self, log: str, line: int, names: list[str]) -> None:
         """Take the blobs that a record names."""
 
-    def lost(self, log: str, blobs: list[str]) -> None:
-        """Take that a record says of something that it is lost, and of which blobs."""
+    def lost(self, log: str, n: int, blobs: list[str]) -> None:
+        """Take that the record at *n* says of something that it is lost, and of which blobs."""
 
     def advance(self, size: int) -> None:
         """Take the bytes read since the last call."""
@@ -53,8 +53,11 @@ class LogWatch:
             state = fields.get("state")
             inner = state.get("entries") if isinstance(state, dict) else fields.get("with")
             self._entries(line, inner, paired=False)
-        elif kind == "aside" and (blobs := lost_in(fields)) is not None:
-            self._work.lost(self._log, blobs)
+        n = fields.get("n")
+        if kind in ("aside", "reset") and type(n) is int:
+            blobs = lost_in(fields)
+            if blobs is not None:
+                self._work.lost(self._log, n, blobs)
         if line.offset - self._told > _TELL_BYTES:
             self._work.advance(line.offset - self._told)
             self._told = line.offset

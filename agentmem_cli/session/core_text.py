@@ -105,7 +105,7 @@ class Suspicion(NamedTuple):
     column: int
     """In characters, counted from 1."""
     kind: str
-    """``tag``, ``invisible``, ``bidi`` or ``control``."""
+    """``tag``, ``invisible``, ``bidi``, ``control`` or ``surrogate``."""
     shown: str
     """What stands there, made visible."""
 
@@ -114,15 +114,25 @@ _SUSPICIOUS: Final = re.compile(
     r"(?P<tag><[\s/]*(?:block|core_memory|system|human|assistant)\b[^>\n]{0,40}>?)"
     r"|(?P<invisible>[\U000e0000-\U000e007f\u200b\u2060-\u2064\ufeff\u00ad]+)"
     r"|(?P<bidi>[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+)"
-    r"|(?P<control>[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]+|\r(?!\n))",
+    r"|(?P<control>[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]+|\r(?!\n))"
+    r"|(?P<surrogate>[\ud800-\udfff]+)",
     re.IGNORECASE,
 )
 
 
 def lint(memory: CoreMemory) -> list[Suspicion]:
-    """Return what in the blocks looks like a tag, cannot be seen, or drives a terminal."""
+    """Return what in the blocks may deceive.
+
+    That is what looks like a tag, cannot be seen, drives a terminal, or is half of a
+    surrogate pair, which is no text.
+    """
+    return lint_blocks(memory.blocks_ordered())
+
+
+def lint_blocks(blocks: Iterable[MemoryBlock]) -> list[Suspicion]:
+    """Return the same as `lint` of blocks that may be more than a core memory holds."""
     found: list[Suspicion] = []
-    for block in memory.blocks_ordered():
+    for block in blocks:
         for where, text in (("label", block.label or ""), ("content", block.content)):
             for match in _SUSPICIOUS.finditer(text):
                 before = text[: match.start()]

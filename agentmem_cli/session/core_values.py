@@ -16,6 +16,7 @@ from agentmem_cli.limits import (
     BLOCK_BYTES_MAX,
     CORE_MEMORY_BYTES_MAX,
     CORE_MEMORY_BYTES_MIN,
+    DESCRIPTION_BYTES_MAX,
     LABEL_BYTES_MAX,
 )
 from agentmem_cli.session.codec import dumps
@@ -139,7 +140,8 @@ def read_block(block_type: MemoryBlockType, value: JSON) -> StoredBlock:
     """Read a block from its saved value; fields that are missing count as not said.
 
     Raises:
-        BadValue: It has another shape, or is larger than a block may be.
+        BadValue: It has another shape. One that is larger than it may be is a block
+            (see `CoreValues.large`): a mask can be longer than what it stands for.
     """
     if not isinstance(value, dict):
         msg = f"it is {_told(value)}, not an object with a content"
@@ -150,13 +152,6 @@ def read_block(block_type: MemoryBlockType, value: JSON) -> StoredBlock:
         raise BadValue(msg)
     texts = {name: _text(value, name) for name in ("label", "by", "reason", "description")}
     times = {name: _whole(value, name) for name in ("created", "modified", "undoes")}
-    size, label_size = size_of(content), size_of(texts["label"] or "")
-    if size > BLOCK_BYTES_MAX:
-        msg = f"its content is {size} bytes; a block holds {BLOCK_BYTES_MAX}"
-        raise BadValue(msg)
-    if label_size > LABEL_BYTES_MAX:
-        msg = f"its label is {label_size} bytes; {LABEL_BYTES_MAX} are allowed"
-        raise BadValue(msg)
     modified = times["modified"] or 0
     created = times["created"]
     return StoredBlock(
@@ -227,14 +222,36 @@ def read_max_bytes(value: JSON) -> int:
         BadValue: It is none that a core memory can have.
     """
     found = value.get("max_bytes") if isinstance(value, dict) else value
-    if type(found) is not int or not CORE_MEMORY_BYTES_MIN <= found <= CORE_MEMORY_BYTES_MAX:
-        told = found if type(found) is int else _told(found)
-        msg = (
-            f"its max_bytes is {told}, not a number from {CORE_MEMORY_BYTES_MIN} "
-            f"to {CORE_MEMORY_BYTES_MAX}"
-        )
-        raise BadValue(msg)
-    return found
+    if type(found) is int and CORE_MEMORY_BYTES_MIN <= found <= CORE_MEMORY_BYTES_MAX:
+        return found
+    wanted = f"a whole number from {CORE_MEMORY_BYTES_MIN} to {CORE_MEMORY_BYTES_MAX}"
+    if isinstance(value, dict) and found is None:
+        msg = f"it has no max_bytes ({wanted})"
+    elif isinstance(value, dict) or type(found) is int:
+        msg = f"its max_bytes is {_numbered(found)}, not {wanted}"
+    else:
+        msg = f"it is {_told(value)}, not an object with max_bytes ({wanted})"
+    raise BadValue(msg)
+
+
+def _numbered(value: JSON) -> str:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return dumps(value).decode() if is_number else _told(value)
+
+
+def is_usable(key: str, value: JSON) -> bool:
+    """Whether a saved value under a key of core memory is a block, or a configuration."""
+    kind = type_of(key)
+    try:
+        if kind is not None:
+            read_block(kind, value)
+        elif key == CONFIG:
+            read_max_bytes(value)
+        else:
+            return False
+    except BadValue:
+        return False
+    return True
 
 
 class CoreValues(NamedTuple):
@@ -273,6 +290,24 @@ class CoreValues(NamedTuple):
         return cls(blocks, max_bytes, bad, raw)
 
     @property
+    def large(self) -> dict[str, str]:
+        """Keys of blocks that are larger than one may be, each with why."""
+        found: dict[str, str] = {}
+        for kind, stored in self.blocks.items():
+            size = stored.block.size_bytes
+            told = [f"its content is {size} bytes; a block holds {BLOCK_BYTES_MAX}"]
+            told = told if size > BLOCK_BYTES_MAX else []
+            for name, text, most in (
+                ("label", stored.label, LABEL_BYTES_MAX),
+                ("description", stored.description, DESCRIPTION_BYTES_MAX),
+            ):
+                size = size_of(text or "")
+                told += [f"its {name} is {size} bytes; {most} are allowed"] if size > most else []
+            if told:
+                found[key_of(kind)] = ", and ".join(told)
+        return found
+
+    @property
     def used_bytes(self) -> int:
         """UTF-8 bytes of all contents."""
         return sum(each.block.size_bytes for each in self.blocks.values())
@@ -292,6 +327,8 @@ class CoreValues(NamedTuple):
 
         Raises:
             Full: Another program put more than there may be.
+            BlockTooLarge: A block is larger than it may be.
+            LabelTooLong: A label is longer than it may be.
         """
         made = CoreMemory(CoreMemoryConfig(self.max_bytes))
         for block in self.shown():

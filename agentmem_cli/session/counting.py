@@ -85,7 +85,7 @@ class HeuristicTokenCounter:
                 # Why apart: most messages are one part, and a log has many messages.
                 text = part.get("text")
                 if type(text) is str and part.get("type") == "text":
-                    size = len(text) if text.isascii() else _size(text)
+                    size = len(text) if text.isascii() else size_of(text)
                     return self.per_message - int(-size // self.bytes_per_token)
                 if part.get("type") == "toolresult":
                     return self.per_message + self.count_result(part)
@@ -101,7 +101,7 @@ class HeuristicTokenCounter:
             content = value.get("content")
             if type(content) is str:
                 # Why not `_tokens`: this loop runs over 100,000 messages at a time.
-                size = len(content) if content.isascii() else _size(content)
+                size = len(content) if content.isascii() else size_of(content)
                 whole -= int(-size // each)
             elif type(content) is list:
                 for part in content:
@@ -109,7 +109,7 @@ class HeuristicTokenCounter:
                         continue
                     text = part.get("text")
                     if type(text) is str and part.get("type") == "text":
-                        size = len(text) if text.isascii() else _size(text)
+                        size = len(text) if text.isascii() else size_of(text)
                         whole -= int(-size // each)
                     else:
                         whole += self._part(part)
@@ -122,7 +122,9 @@ class HeuristicTokenCounter:
             tool: ``name``, ``description`` and ``parameters`` (the schema, any JSON).
         """
         schema = tool.get("parameters")
-        size = sum(_size(text) for key in ("name", "description") if (text := _text(tool.get(key))))
+        size = sum(
+            size_of(text) for key in ("name", "description") if (text := _text(tool.get(key)))
+        )
         return self._tokens(size + (0 if schema is None else len(dumps(schema))))
 
     def _tokens(self, size: int) -> int:
@@ -138,7 +140,7 @@ class HeuristicTokenCounter:
         if kind in _ATTACHMENTS:
             return self.per_attachment
         if kind == "reasoning":
-            return sum(self._tokens(_size(text)) for text in reasoning_texts(part))
+            return sum(self._tokens(size_of(text)) for text in reasoning_texts(part))
         if kind == "text":
             return 0
         # Why: a part of a newer program is sent too, and costs about what its JSON does.
@@ -146,7 +148,7 @@ class HeuristicTokenCounter:
 
     def _call(self, function: Object) -> int:
         name = function.get("name")
-        size = _size(name) if isinstance(name, str) else 0
+        size = size_of(name) if isinstance(name, str) else 0
         if "arguments" in function:
             size += len(dumps(function["arguments"]))
         return self._tokens(size)
@@ -157,12 +159,12 @@ class HeuristicTokenCounter:
         if type(content) is list and len(content) == 1 and type(content[0]) is dict:
             text = content[0].get("text")
             if type(text) is str and content[0].get("type") == "text":
-                return self._tokens(_size(text))
+                return self._tokens(size_of(text))
         whole = 0
         for inner in parts_of(part):
             kind, text = inner.get("type"), inner.get("text")
             if kind == "text":
-                whole += self._tokens(_size(text)) if isinstance(text, str) else 0
+                whole += self._tokens(size_of(text)) if isinstance(text, str) else 0
             elif kind == "json":
                 whole += self._tokens(len(dumps(inner.get("value"))))
             elif kind in _ATTACHMENTS:
@@ -289,7 +291,8 @@ def _text(value: JSON) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _size(text: str) -> int:
+def size_of(text: str) -> int:
+    """Return how many bytes *text* has as UTF-8; half of a surrogate pair has three."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 

@@ -6,9 +6,9 @@ Source: DESIGN.md, "Compaction".
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agentmem_cli.session.counting import DEFAULT_COUNTER
+from agentmem_cli.session.counting import DEFAULT_COUNTER, size_of
 from agentmem_cli.session.message import call_id
 from agentmem_cli.session.pairing import UNANSWERED, UNASKED, calls_of, owes_nothing
 
@@ -33,22 +33,31 @@ class Shape(NamedTuple):
     only_results: bool = False
 
 
+_PER_MESSAGE: Final = DEFAULT_COUNTER.per_message
+_BYTES_PER_TOKEN: Final = DEFAULT_COUNTER.bytes_per_token
+_new: Final = tuple.__new__
+"""Makes a shape without the Python function that a NamedTuple's own constructor is."""
+
+
 def shape_of(value: Object) -> Shape:
     """Return the shape of the message whose JSON is *value*."""
     role, content = value.get("role"), value.get("content")
     named = role if type(role) is str else ""
+    if type(content) is list and len(content) == 1 and type(part := content[0]) is dict:
+        # Why apart, and counted here: a compaction comes here for every message of a log, and
+        # most hold a text alone, or one result.
+        kind = part.get("type")
+        if kind == "text" and type(text := part.get("text")) is str:
+            size = len(text) if text.isascii() else size_of(text)
+            tokens = _PER_MESSAGE - int(-size // _BYTES_PER_TOKEN)
+            return _new(Shape, (tokens, named, (), (), True, False))
+        if kind == "toolresult":
+            tokens = _PER_MESSAGE + DEFAULT_COUNTER.count_result(part)
+            answered = (call_id(part.get("call")) or "",)
+            return _new(Shape, (tokens, named, (), answered, True, True))
     tokens = DEFAULT_COUNTER.count_value(value)
     if type(content) is not list:
         return Shape(tokens, named)
-    if len(content) == 1 and type(part := content[0]) is dict:
-        # Why apart: a compaction comes here for every message of a log, and most
-        # hold a text alone, or one result.
-        kind = part.get("type")
-        if kind == "text":
-            return Shape(tokens, named)
-        if kind == "toolresult":
-            answered = (call_id(part.get("call")) or "",)
-            return Shape(tokens, named, (), answered, only_results=True)
     calls = calls_of(value)
     if not (calls.asked or calls.answered):
         return Shape(tokens, named)

@@ -83,6 +83,15 @@ def is_stamped(fields: Object) -> bool:
 _TIME_MIN: Final = -1 << 63
 
 
+def stamp_of(fields: Object) -> tuple[int, int, int]:
+    """Return ``seq``, ``n`` and ``t`` of a record that `is_stamped`."""
+    seq, n, t = fields["seq"], fields["n"], fields["t"]
+    assert isinstance(seq, int)
+    assert isinstance(n, int)
+    assert isinstance(t, int)
+    return seq, n, t
+
+
 def _odd(line: bytes, number: int, offset: int, *, last: bool) -> Piece:
     damages: list[Damage] = []
     found = odd_line(line, number, offset, damages.append, last=last)
@@ -92,7 +101,11 @@ def _odd(line: bytes, number: int, offset: int, *, last: bool) -> Piece:
     whole = len(records) == 1 and records[0].length == len(line) - 1
     if not whole:
         # Why: what stands inside of a damaged line may be a piece of what somebody said.
-        records = [record for record in records if record.fields.get("type") in TYPES]
+        records = [
+            record
+            for record in records
+            if record.fields.get("type") in TYPES and not _is_inside(line, record, offset)
+        ]
     parts: list[Line | Gap] = []
     at = 0
     for record in records:
@@ -101,6 +114,17 @@ def _odd(line: bytes, number: int, offset: int, *, last: bool) -> Piece:
         at = record.offset - offset + record.length
     parts += _gap(line, at, len(line) - 1, offset)
     return Piece(number, offset, len(line), tuple(parts), mangled=not is_utf8(line))
+
+
+def _is_inside(line: bytes, record: Line, offset: int) -> bool:
+    """Whether what looks like a record is a value in another one, of which more follows."""
+    start = record.offset - offset
+    before, behind = line[:start].rstrip(), line[start + record.length :].lstrip()
+    return before[-1:] in _BEFORE_VALUE and behind[:1] in _BEHIND_VALUE
+
+
+_BEFORE_VALUE: Final = (b":", b"[", b",")
+_BEHIND_VALUE: Final = (b",", b"]", b"}")
 
 
 def _gap(line: bytes, start: int, end: int, offset: int) -> list[Gap]:
@@ -160,9 +184,7 @@ def survey(log: OpenLog) -> Survey:
             if isinstance(kind, str) and kind not in TYPES and len(unknown) < _UNKNOWN_MAX:
                 unknown[kind] = None
             next_aside = max(next_aside, _after_asides(fields))
-            seq, n = fields["seq"], fields["n"]
-            assert isinstance(seq, int)
-            assert isinstance(n, int)
+            seq, n, _ = stamp_of(fields)
             found.add(seq, n, whole=not gaps, header=kind == "header")
             where[0].append(part.offset)
             where[1].append(part.length)

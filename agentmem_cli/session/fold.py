@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli import errors
-from agentmem_cli.limits import U64_MAX
+from agentmem_cli.limits import CHUNK_BYTES, U64_MAX
 from agentmem_cli.session.applied import CannotApply
 from agentmem_cli.session.codec import is_exact, loads_fast
 from agentmem_cli.session.conversation import Conversation
@@ -32,10 +32,10 @@ from agentmem_cli.session.record import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from agentmem_cli.session.codec import JSON, Object
-    from agentmem_cli.session.source import LogSource
+    from agentmem_cli.session.source import LogSource, OpenLog
 
 BAD_FORMAT: Final = "format"
 """The header names another format, or none."""
@@ -118,6 +118,8 @@ class LogFold:
         """After a cut by ``n``: line and ``n`` of the records that make it ambiguous."""
         self.end = 0
         """Where the next record would be appended: bytes up to the last whole line's end."""
+        self.lines = 0
+        """Lines up to there, where the fold went to the log's end."""
         self.source = source
         """Where its entries are decoded from."""
         self._latest: int | None = None
@@ -159,6 +161,23 @@ class LogFold:
             self._find_clashes(cut.n, first, lines)
         return self._ended_at(source.log.size)
 
+    def go_on(self, log: OpenLog) -> Iterator[Line]:
+        """Fold what was added to the log since, and yield each record after it was folded.
+
+        What was torn then is read again: it may be whole by now.
+
+        Args:
+            log: The log, opened again. Up to `end` it is what was folded.
+        """
+        self.damages = [damage for damage in self.damages if damage.kind != TORN]
+        self.source.log = log
+        start, before = self.end, self.lines
+        for line in scan(log, self._report, start=start, number=before + 1):
+            self._take(line)
+            yield line
+        self._ended_at(log.size)
+        self.lines = before + _line_ends(log, start, self.end)
+
     def _ended_at(self, size: int) -> LogFold:
         torn = self.torn
         self.end = size if torn is None else torn.offset
@@ -172,12 +191,13 @@ class LogFold:
         """
         source, conversation = self.source, self.conversation
         log, size = source.log, source.log.size
-        offset = 0
+        offset = number = 0
         for number, line in enumerate(log.lines(), 1):
             after = offset + len(line)
             if after > size or line[-1] != LINE_END:
                 if offset < size:
                     self._report(torn_line(number, offset, size - offset))
+                self.lines = number - 1
                 return
             try:
                 fields = loads_fast(line)
@@ -200,6 +220,7 @@ class LogFold:
                 for found in odd_line(line, number, offset, self._report, last=after == size):
                     self._take(found)
             offset = after
+        self.lines = number if self.torn is None else number - 1
 
     def _push_plain(self, entry: Entry, fields: Object, offset: int, size: int) -> None:  # noqa: ARG002 - for who looks in
         """Add the only entry of a plain push.
@@ -337,6 +358,13 @@ class LogFold:
             self._fault(line, BAD_HEADER, "a second header")
         else:
             self._fault(line, UNKNOWN_TYPE, f"a record of the unknown type {kind!r}")
+
+
+def _line_ends(log: OpenLog, start: int, end: int) -> int:
+    found = 0
+    for offset in range(start, end, CHUNK_BYTES):
+        found += log.read_at(offset, min(CHUNK_BYTES, end - offset)).count(b"\n")
+    return found
 
 
 _EXACT: Final = frozenset({"aside", "reset"})

@@ -141,7 +141,7 @@ def store_images(message: Message, files: BlobFiles) -> Message:
     value = loads_object(message.raw)
     changed = False
     for part in image_parts(value):
-        data = _bytes_of(part.get("data"))
+        data = inline_bytes(part.get("data"))
         if data is not None:
             name = put_blob(files, data, part.get("media_type"))
             part["data"] = {"type": "url", "value": REFERENCE + name}
@@ -196,7 +196,11 @@ def put_back(
     return (Message.of(value) if changed else message), failures
 
 
-def _bytes_of(data: JSON) -> bytes | None:
+def inline_bytes(data: JSON) -> bytes | None:
+    """Return the bytes that stand in an attachment's *data*; None: it refers to them.
+
+    None too where base64 would not encode to the same text again.
+    """
     if not isinstance(data, dict):
         return None
     kind, value = data.get("type"), data.get("value")

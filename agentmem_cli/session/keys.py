@@ -27,3 +27,6 @@ NAME: Final = "agentmem.name"
 
 LOST: Final = "agentmem.lost"
 """The kind of side record that stands in the place of what a repair found lost."""
+
+REPAIRS: Final = "agentmem.repairs"
+"""The header's field that tells of repairs: ``[{"t": ms}]``, oldest first."""

@@ -71,18 +71,21 @@ class Line(NamedTuple):
     """The record, decoded fast: numbers may be inexact beyond 64 bits."""
 
 
-def scan(log: Bytes, report: Callable[[Damage], None]) -> Iterator[Line]:
+def scan(
+    log: Bytes, report: Callable[[Damage], None], *, start: int = 0, number: int = 1
+) -> Iterator[Line]:
     """Yield every whole record of *log*, and *report* everything else.
 
     Whole records are salvaged from damaged lines. To read strictly, let
     *report* raise. A torn tail is reported last, with the kind `TORN`; blank
-    lines are no damage.
+    lines are no damage. Scanning can begin at byte *start*, where the line of
+    that *number* does.
     """
-    offset = 0
+    offset = start
     size = log.size
     # Why: a NamedTuple's own constructor is a Python function; this loop runs for every record.
     made = tuple.__new__
-    for number, line in enumerate(log.lines(), 1):
+    for number, line in enumerate(log.lines(start), number):  # noqa: B020, PLR1704 - its first
         after = offset + len(line)
         if after > size or line[-1] != LINE_END:
             if offset < size:

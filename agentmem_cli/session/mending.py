@@ -18,11 +18,11 @@ from agentmem_cli.session.aside import Aside
 from agentmem_cli.session.author import Author
 from agentmem_cli.session.change import ChangeRecord, Reset, SetAside
 from agentmem_cli.session.clock import fresh_lineage
-from agentmem_cli.session.codec import dumps
-from agentmem_cli.session.damaged import Gap, is_utf8, pieces
+from agentmem_cli.session.codec import dumps, loads_object
+from agentmem_cli.session.damaged import Gap, is_utf8, pieces, stamp_of
 from agentmem_cli.session.fold import BAD_STAMP, NOT_APPLIED
 from agentmem_cli.session.images import put_back
-from agentmem_cli.session.keys import LOST
+from agentmem_cli.session.keys import LOST, REPAIRS
 from agentmem_cli.session.lines import Line
 from agentmem_cli.session.mending_fold import MendingFold
 from agentmem_cli.session.placing import ASIDE, STAYS
@@ -34,14 +34,14 @@ from agentmem_cli.session.record import (
     encode_header,
     encode_record,
 )
-from agentmem_cli.session.refiling import copied, rewritten_header
+from agentmem_cli.session.refiling import copied
 from agentmem_cli.session.stamp import Stamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from agentmem_cli.session.change import State
-    from agentmem_cli.session.codec import Object
+    from agentmem_cli.session.codec import JSON, Object
     from agentmem_cli.session.damaged import Piece, Survey
     from agentmem_cli.session.entry import Entry
     from agentmem_cli.session.placing import Place
@@ -120,7 +120,7 @@ class _Mending:
         self._source = source
         self._survey = survey
         self._file = file
-        self._rewrite = LogRewrite(now_ms, BY)
+        self._now_ms = now_ms
         self._fold = MendingFold(log, source, strict=False)
         self._next_aside = survey.next_aside
         self._aside: list[tuple[int, int]] = []
@@ -195,7 +195,7 @@ class _Mending:
                 return None
             self._set_aside(line.offset, line.length)
             return b""
-        seq, n, t = (_number(fields, key) for key in ("seq", "n", "t"))
+        seq, n, t = stamp_of(fields)
         before = b""
         moved = False
         if place is not None:
@@ -239,8 +239,14 @@ class _Mending:
         raw = self._source.log.read_at(line.offset, line.length)
         return self._renewed(raw) if line is self._header else raw
 
+    def _repairs(self, fields: Object) -> list[JSON]:
+        """Return what a header tells of repairs, this one added."""
+        told = fields.get(REPAIRS)
+        return [*(told if isinstance(told, list) else []), {"t": self._now_ms}]
+
     def _renewed(self, raw: bytes) -> bytes:
-        return rewritten_header(raw, fresh_lineage(), self._rewrite) or raw
+        fields = loads_object(raw)
+        return dumps({**fields, "lineage": fresh_lineage(), REPAIRS: self._repairs(fields)})
 
     # -- what stands in lost places ----------------------------------------
 
@@ -285,7 +291,8 @@ class _Mending:
                 parent = told if isinstance(told, str) else parent
             else:
                 parent, rewrites, extra = old.parent, old.rewrites, old.extra
-        header = Header(self._log, fresh_lineage(), parent, (*rewrites, self._rewrite), extra)
+        extra = {**extra, REPAIRS: self._repairs(extra)}
+        header = Header(self._log, fresh_lineage(), parent, rewrites, extra)
         self._fold.put_header(header, n, t)
         self._add(header=1)
         return encode_header(Stamp(n, 0, t), header)
@@ -386,9 +393,3 @@ _STUB: Final = re.compile(
     rb'[\0\s]*\{"seq":([0-9]{1,18}),"n":([0-9]{1,18}),"t":(-?[0-9]{1,18})[,}]'
 )
 _PARENT: Final = re.compile(rb'"parent":"([A-Za-z0-9._-]+)"')
-
-
-def _number(fields: Object, key: str) -> int:
-    value = fields[key]
-    assert isinstance(value, int)
-    return value

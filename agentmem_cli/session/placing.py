@@ -11,11 +11,10 @@ Source: DESIGN.md, "Repairing".
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 KEPT: Final = "kept"
 """The record stands at the stamp that is told."""
@@ -99,8 +98,8 @@ class _Placing:
         holding = self._holding()
         copies = self._copies(set(holding))
         kept = [index for index in range(len(self._seqs)) if index not in copies]
-        self._seq_counts = Counter(self._seqs[index] for index in kept)
-        self._n_counts = Counter(self._ns[index] for index in kept)
+        self._seqs_twice = _twice(self._seqs[index] for index in kept)
+        self._ns_twice = _twice(self._ns[index] for index in kept)
         ahead = iter(holding)
         following = next(ahead, None)
         for index in kept:
@@ -118,7 +117,9 @@ class _Placing:
         copies: set[int] = set()
         before: dict[tuple[int, int], list[int]] = {}
         # Why those first: of two the one stays whose place it is.
-        for index in sorted(range(len(self._seqs)), key=lambda each: (each not in holding, each)):
+        twice = _twice(self._seqs)
+        again = [index for index, seq in enumerate(self._seqs) if seq in twice]
+        for index in sorted(again, key=lambda each: (each not in holding, each)):
             same = before.setdefault((self._seqs[index], self._ns[index]), [])
             if any(self._is_copy(other, index) for other in same):
                 copies.add(index)
@@ -134,8 +135,8 @@ class _Placing:
         ]
         if header is not None:
             items.insert(0, header)
-        growing = _longest(items, [seqs[index] for index in items], strictly=True)
-        return _longest(growing, [ns[index] - seqs[index] for index in growing], strictly=False)
+        growing = _longest(items, [seqs[index] for index in items], self._found.whole)
+        return _longest(growing, [ns[index] - seqs[index] for index in growing])
 
     def _put(self, index: int, how: str, seq: int, n: int) -> None:
         """Have a record stand at a stamp, behind places for what is lost before it."""
@@ -171,16 +172,16 @@ class _Placing:
         next_seq = max(last_seq + 1, self._least)
         if max(last_seq, self._least - 1) < seq and (upper is None or seq < upper[0]):
             # Its seq is nobody else's place, so it is the n that is wrong.
-            if upper is None and self._n_counts[n] > 1:
+            if upper is None and n in self._ns_twice:
                 return None
             told = seq, last_n + seq - last_seq
             return told if self._has_room(told, upper) else None
-        if n > last_n and not (upper is None and self._seq_counts[seq] > 1):
+        if n > last_n and not (upper is None and seq in self._seqs_twice):
             least = next_seq if upper is None else max(next_seq, upper[0] - upper[1] + n)
             if self._has_room((least, n), upper):
                 return least, n
         told = next_seq, last_n + next_seq - last_seq
-        return told if self._seq_counts[seq] == 1 and self._has_room(told, upper) else None
+        return told if seq not in self._seqs_twice and self._has_room(told, upper) else None
 
     def _has_room(self, stamp: tuple[int, int], upper: tuple[int, int] | None) -> bool:
         """Whether a stamp fits between the last one and *upper*, with all that is lost."""
@@ -191,9 +192,23 @@ class _Placing:
         return upper is None or (seq < upper[0] and upper[1] - n >= upper[0] - seq)
 
 
-def _longest(items: Sequence[int], values: Sequence[int], *, strictly: bool) -> list[int]:
-    """Return the longest part of *items* whose *values* grow, the earliest of equal ones."""
-    place = bisect_left if strictly else bisect_right
+def _twice(values: Iterable[int]) -> set[int]:
+    """Return the values that stand more than once."""
+    seen: set[int] = set()
+    twice: set[int] = set()
+    for value in values:
+        (twice if value in seen else seen).add(value)
+    return twice
+
+
+def _longest(
+    items: Sequence[int], values: Sequence[int], whole: Sequence[bool] | None = None
+) -> list[int]:
+    """Return the longest part of *items* whose *values* do not fall.
+
+    With *whole*, by item, they grow: of equal ones the earliest counts that is whole.
+    """
+    place = bisect_right if whole is None else bisect_left
     ends: list[int] = []
     which: list[int] = []
     before: list[int] = []
@@ -203,7 +218,9 @@ def _longest(items: Sequence[int], values: Sequence[int], *, strictly: bool) -> 
         if at == len(ends):
             ends.append(value)
             which.append(index)
-        elif value < ends[at]:
+        elif value < ends[at] or (
+            whole is not None and whole[items[index]] and not whole[items[which[at]]]
+        ):
             ends[at] = value
             which[at] = index
     found: list[int] = []

@@ -103,11 +103,12 @@ class CompactionPolicy:
         table = _table(value, "the policy")
         known = {"prompts", "limits", "tracked", "clearing", "near_window"}
         _refuse_unknown(table, known | {"keep_recent", "keep_asked"}, "the policy")
+        limits = SummaryLimits(**_read(table, "limits", SummaryLimits, _a_size))
+        if limits.summary_tokens < 1:
+            msg = "limits.summary_tokens is 1 or more"
+            raise UsageError(msg)
         return cls(
-            Summarizer(
-                SummaryPrompts(**_read(table, "prompts", SummaryPrompts, _a_text)),
-                SummaryLimits(**_read(table, "limits", SummaryLimits, _a_size)),
-            ),
+            Summarizer(SummaryPrompts(**_read(table, "prompts", SummaryPrompts, _a_text)), limits),
             tuple(_tracked(item) for item in _a_list(table.get("tracked", []), "tracked")),
             _a_size(table.get("keep_recent", cls().keep_recent), "keep_recent"),
             _a_size(table.get("keep_asked", cls().keep_asked), "keep_asked"),

@@ -69,6 +69,8 @@ class Saved(NamedTuple):
 
     key: str
     value: JSON
+    raw: bytes | None = None
+    """The JSON that is written as it is, without a newline; None: *value* is encoded."""
 
 
 class Retired(NamedTuple):
@@ -100,8 +102,9 @@ def encode_header(stamp: Stamp, header: Header) -> bytes:
 def encode_record(stamp: Stamp, record: LogRecord) -> bytes:  # noqa: PLR0911 - one a type
     """Return the record's line, its end included. ``stamp.t`` is what is written as ``t``."""
     if isinstance(record, Saved):
-        own: Object = {"key": record.key, "value": record.value}
-        return _line(stamp, None, "state", b"," + dumps(own)[1:-1])
+        value = dumps(record.value) if record.raw is None else record.raw
+        body = b',"key":' + dumps(record.key) + b',"value":' + value
+        return _line(stamp, None, "state", body)
     if isinstance(record, Retired):
         return _line(stamp, None, "retired", b"")
     change = record.change
@@ -117,7 +120,7 @@ def encode_record(stamp: Stamp, record: LogRecord) -> bytes:  # noqa: PLR0911 - 
             return _line(stamp, record.by, "halt", b',"halt":' + dumps(change.halt))
         case SetAside():
             aside = None if change.aside is None else change.aside.to_value()
-            own = {"id": change.id, "aside": aside}
+            own: Object = {"id": change.id, "aside": aside}
             return _line(stamp, record.by, "aside", b"," + dumps(own)[1:-1])
         case Reset():
             return _line(stamp, record.by, "reset", b',"state":' + _state(change.state))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from agentmem_cli.session.codec import is_exact, loads_fast
+from agentmem_cli.session.author import Author
+from agentmem_cli.session.codec import is_exact, loads_fast, members
 from agentmem_cli.session.fold import BAD_RECORD, LogFold
 from agentmem_cli.session.lines import scan
 
@@ -81,6 +82,27 @@ class ValuesFold(LogFold):
             if isinstance(fields, dict) and is_exact(value := fields.get("value")):
                 return value
         return self.source.exact(noted.offset, noted.length).get("value")
+
+    def raw(self, noted: Noted) -> bytes | None:
+        """Return the JSON of a saved value as the log has it; None: its line is no UTF-8."""
+        try:
+            text = self.source.log.read_at(noted.offset, noted.length).decode()
+        except UnicodeDecodeError:
+            return None
+        start, end = members(text)["value"]
+        return text[start:end].encode()
+
+    def author(self, noted: Noted) -> str | None:
+        """Return whom a record names as who wrote it; None: nobody."""
+        by = self.source.exact(noted.offset, noted.length).get("by")
+        try:
+            author = None if by is None else Author.of(by)
+        except ValueError:
+            return None
+        if author is None:
+            return None
+        names = (author.title, author.from_, author.name)
+        return next(each for each in names if isinstance(each, str))
 
     def newest(self) -> dict[str, JSON]:
         """Return the values as they stand where the fold ended, by key."""

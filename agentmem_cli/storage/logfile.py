@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from agentmem_cli.storage.streams import chunks, pread, pread_into
+from agentmem_cli.storage.watching import WATCH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,6 +41,8 @@ class OpenLog:
         if offset >= end:
             return b""
         data = pread(self.descriptor, end - offset, offset)
+        if WATCH.tell is not None:
+            WATCH.tell(len(data), 0)
         if len(data) == end - offset:
             return data
         return data + b"".join(chunks(self.descriptor, offset + len(data), end))
@@ -53,7 +56,12 @@ class OpenLog:
             OSError: The disk refused.
         """
         wanted = min(len(view), self.size - offset)
-        return 0 if wanted <= 0 else pread_into(self.descriptor, view[:wanted], offset)
+        if wanted <= 0:
+            return 0
+        size = pread_into(self.descriptor, view[:wanted], offset)
+        if WATCH.tell is not None:
+            WATCH.tell(size, 0)
+        return size
 
     def lines(self, start: int = 0) -> Iterator[bytes]:
         r"""Yield the lines from byte *start* on, split on ``\n`` alone, each with its end.
@@ -162,6 +170,8 @@ class _Bounded(io.RawIOBase):
         data = pread(self._log.descriptor, wanted, self._position)
         view[: len(data)] = data
         self._position += len(data)
+        if WATCH.tell is not None:
+            WATCH.tell(len(data), 0)
         return len(data)
 
 

@@ -16,6 +16,7 @@ from agentmem_cli.storage.folder import Place
 from agentmem_cli.storage.layout import FILES, LOG_END, LOGS, META, REDO
 from agentmem_cli.storage.logfile import OpenLog
 from agentmem_cli.storage.names import check_log_name, is_log_name
+from agentmem_cli.storage.watching import WATCH
 
 _FLAGS = (
     os.O_RDONLY
@@ -51,6 +52,8 @@ def survey(path: str) -> Survey:
         FileNotFoundError: It is not there.
         OSError: It is no directory, or it cannot be read.
     """
+    if WATCH.tell is not None:
+        WATCH.tell(0, 1)
     has_files = has_logs = old_layout = unfinished = False
     with os.scandir(path) as entries:
         for entry in entries:
@@ -86,6 +89,8 @@ def glance(path: str) -> Survey:
     Raises:
         OSError: A folder in it cannot be read.
     """
+    if WATCH.tell is not None:
+        WATCH.tell(0, 1)
     meta, size, mtime_ns = None, 0, 0
     if _is_folder(f"{path}/{FILES}"):
         meta, size, mtime_ns = _meta(f"{path}/{FILES}/{META}")

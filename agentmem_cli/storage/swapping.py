@@ -30,7 +30,7 @@ PART: Final = re.compile(r"\.agentfile-[0-9a-f]{32}\.rig-part")
 """How part files of ours are called that stand beside a file of others."""
 
 _OLD_S: Final = 3600
-"""Seconds after which a part file was left by a run that was killed."""
+"""Seconds after which a part file was left by a run that was killed, where no lock can tell."""
 
 
 class Seen(NamedTuple):
@@ -63,7 +63,7 @@ class Swap:
             OSError: A link or another thing stands there, or the system refused.
         """
         folder, self._name = os.path.split(os.path.abspath(path))
-        self._part = f".agentfile-{token()}.rig-part"
+        self._part = ""
         self._written = -1
         self._waiting = bytearray()
         self._folder = Folder.at(folder)
@@ -122,8 +122,7 @@ class Swap:
         """Stage *data* behind what was staged before; return its length."""
         if self._written < 0:
             self._sweep()
-            making = os.O_RDWR | os.O_CREAT | os.O_EXCL
-            self._written = self._folder.open(self._part, making)
+            self._begin()
         self._waiting += data
         if len(self._waiting) >= CHUNK_BYTES:
             self._flush()
@@ -187,13 +186,94 @@ class Swap:
                     os.setxattr(self._written, name, os.getxattr(self._source, name))
         os.fchmod(self._written, stat.S_IMODE(self._stat.st_mode))
 
+    def _begin(self) -> None:
+        """Make the part file, locked for as long as it is written."""
+        while True:
+            self._part = f".agentfile-{token()}.rig-part"
+            self._written = self._folder.open(self._part, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+            # Why looked at: another run may have taken it away before it was locked.
+            if _locked(self._written) is not False and self._is_there(self._part):
+                return
+            os.close(self._written)
+            self._written = -1
+            self._folder.discard(self._part)
+
+    def _is_there(self, name: str) -> bool:
+        with contextlib.suppress(FileNotFoundError):
+            return seen(self._folder.lstat(name))[:2] == seen(os.fstat(self._written))[:2]
+        return False
+
     def _sweep(self) -> None:
-        """Remove part files that a killed run left beside the file; they hold new bytes only."""
-        newest_s = time.time() - _OLD_S  # noqa: TID251 - compared with the disk's times
+        """Remove part files that a killed run left beside the file."""
         with contextlib.suppress(OSError):
             for entry in list(self._folder.entries()):
-                if PART.fullmatch(entry.name) and entry.stat().st_mtime < newest_s:
-                    self._folder.discard(entry.name)
+                if PART.fullmatch(entry.name):
+                    _take_away(self._folder, entry.name)
+
+
+def is_left(path: str) -> bool:
+    """Whether a part file was left by a run that was killed: none writes to it any more."""
+    with contextlib.suppress(OSError):
+        folder, name = os.path.split(os.path.abspath(path))
+        with contextlib.closing(Folder.at(folder)) as opened:
+            return _take_away(opened, name, looks_only=True)
+    return False
+
+
+def take_away(path: str) -> bool:
+    """Remove a part file that a killed run left; False: one writes to it, or it stays.
+
+    Such a file holds what its run was to mask, as far as it stood outside of the masks, and
+    perhaps all of it: what a run has written is proven only when it is whole.
+    """
+    with contextlib.suppress(OSError):
+        folder, name = os.path.split(os.path.abspath(path))
+        with contextlib.closing(Folder.at(folder)) as opened:
+            return _take_away(opened, name)
+    return False
+
+
+def _take_away(folder: Folder, name: str, *, looks_only: bool = False) -> bool:
+    descriptor = folder.open(name, os.O_RDWR)
+    try:
+        if not _is_free(descriptor):
+            return False
+        if not looks_only:
+            if os.name == "nt":
+                os.close(descriptor)
+                descriptor = -1
+            folder.discard(name)
+    finally:
+        if descriptor >= 0:
+            os.close(descriptor)
+    return True
+
+
+def _is_free(descriptor: int) -> bool:
+    """Does no run write to an open part file any more?"""
+    locked = _locked(descriptor)
+    if locked is not None:
+        return locked
+    newest_s = time.time() - _OLD_S  # noqa: TID251 - compared with the disk's times
+    return os.fstat(descriptor).st_mtime < newest_s
+
+
+def _locked(descriptor: int) -> bool | None:
+    """Lock an open file; False: another run has it; None: this system, or this disk, cannot.
+
+    The lock goes with the descriptor.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
 
 
 class _Bounded(io.RawIOBase):

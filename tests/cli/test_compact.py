@@ -160,7 +160,10 @@ def test_a_policy_says_what_is_kept_track_of(root: Path, tmp_path: Path) -> None
     assert told["tracked"] == [{"name": "painted", "values": ["paint.py"]}]
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"keep":1}', '{"limits":{"reserve":-1}}'])
+@pytest.mark.parametrize(
+    "text",
+    ["{", "[]", '{"keep":1}', '{"limits":{"reserve":-1}}', '{"limits":{"summary_tokens":0}}'],
+)
 def test_a_bad_policy_is_refused_by_its_name(root: Path, tmp_path: Path, text: str) -> None:
     talk()
     (tmp_path / "p.json").write_text(text)

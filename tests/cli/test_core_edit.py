@@ -311,3 +311,30 @@ def test_a_conflict_marker_in_a_text_of_its_own_is_no_conflict(
     ok("core", "edit", "one", "human")
 
     assert _get() == b"<<<<<<< yours\ny\n"
+
+
+def test_the_place_of_an_error_is_counted_from_the_top_of_the_document(
+    editor: Callable[[str], None],
+) -> None:
+    editor("""sed -i 's/<block type="human"/<blok type="human"/' "$1\"""")
+
+    done = run("core", "edit", "one")
+
+    kept = _kept(done).decode()
+    found = re.search(r"\(character ([0-9]+)\): line ([0-9]+)", done.err)
+    assert found is not None
+    assert kept[int(found[1]) :].startswith('<blok type="human"')
+    assert kept.split("\n")[int(found[2]) - 1] == '<blok type="human">'
+
+
+def test_the_other_side_in_the_editor_is_all_who_changed_it_meanwhile(
+    editor: Callable[[str], None], tmp_path: Path
+) -> None:
+    ok("core", "set", "one", "human", "Ada\nlikes tea\nin London")
+    ann = _other("replace one human --old Ada --new Theirs --by ann")
+    bob = _other("replace one human --old London --new Paris --by bob")
+    editor(f'cp "$1" "{tmp_path}/last"; sed -i s/Ada/Mine/ "$1"; {ann}; {bob}; true')
+
+    run("core", "edit", "one", "human")
+
+    assert b"Theirs\n>>>>>>> by ann, bob\n" in (tmp_path / "last").read_bytes()

@@ -93,7 +93,7 @@ def test_an_original_goes_into_a_file_or_a_folder_under_its_own_name(
         assert (tmp_path / path).read_bytes() == source.read_bytes()
 
 
-@pytest.mark.parametrize("form", ["original", "messages"])
+@pytest.mark.parametrize("form", ["original", "messages", "html"])
 def test_a_file_that_is_there_is_written_over_by_force_only(
     source: Path, tmp_path: Path, form: str
 ) -> None:
@@ -110,7 +110,7 @@ def test_a_file_that_is_there_is_written_over_by_force_only(
     assert target.read_bytes() != b"precious"
 
 
-@pytest.mark.parametrize("form", ["original", "messages"])
+@pytest.mark.parametrize("form", ["original", "messages", "html"])
 @pytest.mark.skipif(os.name == "nt", reason="modes say nothing there")
 def test_what_is_written_is_private_whatever_the_umask(
     source: Path, tmp_path: Path, form: str

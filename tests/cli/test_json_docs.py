@@ -6,6 +6,7 @@ import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 from agentmem_cli.session.codec import dumps
 from tests.cli.running import header, join, message, ok, pushed, record, run, turns, write
@@ -108,12 +109,35 @@ def _printed(root: Path, tmp_path: Path) -> list[Value]:
         ("list", "--tree"),
         ("export", f"pi-{building.SESSION_ID}", "--as", "original", "-o", tmp_path / "o.jsonl"),
         ("export", "one", "--as", "messages", "-o", tmp_path / "m.json"),
+        ("export", "one", "--as", "jsonl", "-o", tmp_path / "m.jsonl"),
+        ("export", "one", "--as", "tar", "-o", tmp_path / "m.tar"),
+        ("import", tmp_path / "m.tar", "--again"),
         *_finding(root, tmp_path),
         *_replacing(root, tmp_path),
         *_core(tmp_path),
         *_compacting(tmp_path),
     ]
-    return [value for words in commands for value in run(*words, "--json", stdin=b"x").objects]
+    printed = [value for words in commands for value in run(*words, "--json", stdin=b"x").objects]
+    return printed + _followed(root)
+
+
+def _followed(root: Path) -> list[Value]:
+    """What is printed of a session that is followed."""
+    logs = write(root, "grows", "main", join([header(), pushed(1, message("user", "x"))])).parent
+    aside: Object = {"kind": "note", "author": {"kind": "rig"}, "after": 0}
+    splice: Object = {"from": 0, "to": 1, "removed": [0], "with": []}
+    taken = record(3, "splice", **splice)  # type: ignore[arg-type]
+    more = [record(2, "aside", id=0, aside=aside), taken, b"junk"]
+
+    def wait(_: float) -> None:
+        if (logs / "aide.jsonl").exists():
+            raise KeyboardInterrupt
+        with (logs / "main.jsonl").open("ab") as log:
+            log.write(join([*more, record(4, "retired")]))
+        write(root, "grows", "aide", join([header("aide", n=20)]))
+
+    with patch("agentmem_cli.cli.followed.time.sleep", wait):
+        return run("show", "grows", "--follow", "--all", "--asides", "--json").objects
 
 
 def _compacting(tmp_path: Path) -> list[tuple[str | Path, ...]]:
@@ -211,6 +235,7 @@ def _finding(root: Path, tmp_path: Path) -> list[tuple[str | Path, ...]]:
         ("meta", "label", "four", "k=v"),
         ("fork", "four", "--at", "3"),
         ("schema", "fork"),
+        ("completion", "bash"),
     ]
 
 

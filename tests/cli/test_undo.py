@@ -4,12 +4,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agentmem_cli.cli.undone import _ids
 from agentmem_cli.session.author import Author
+from agentmem_cli.session.change import ChangeRecord, Reset
 from agentmem_cli.session.compaction import apply_summary, undo_summary
 from agentmem_cli.session.message import Message
 from agentmem_cli.session.reader import load
 from agentmem_cli.session.summaries import SummaryState, summary_author
-from agentmem_cli.session.writer import save
+from agentmem_cli.session.writer import append_records, save
 from agentmem_cli.storage.directory import DirStore
 from tests.cli.running import header, join, ok, record, run, said, turns, write
 from tests.cli.talking import (
@@ -239,19 +241,6 @@ def test_an_undo_of_core_memory_is_known_to_core_undo_and_the_other_way_round(ro
     assert ok("core", "get", "s", "human").out == "Bob"
 
 
-def test_a_protection_of_core_memory_is_undone_and_redone(root: Path) -> None:
-    talk()
-    ok("core", "set", "s", "human", "Alice")
-    ok("core", "protect", "s", "human")
-
-    ok("undo", "s")
-    open_ = run("core", "set", "s", "human", "Bob", "--dry-run").status
-    ok("redo", "s")
-
-    assert open_ == 0
-    assert run("core", "set", "s", "human", "Bob").status == 4
-
-
 def test_each_undo_leaves_a_mark_and_the_log_only_grows(root: Path) -> None:
     talk()
     before = log_bytes(root, "s")
@@ -411,3 +400,22 @@ def test_steps_are_at_least_one(root: Path, verb: str) -> None:
     talk()
 
     assert run(verb, "s", "--steps", "0").status == 2
+
+
+def test_a_redo_of_core_memory_does_not_reach_over_a_reset(root: Path) -> None:
+    start("s", ask("hello"))
+    ok("core", "set", "s", "human", "Ada")
+    ok("undo", "s")
+    reset = ChangeRecord(Reset(conversation(root, "s").state()), None, 1_900_000_000_000)
+    append_records(DirStore.open(root / "s"), "main", lambda _: [reset], at=reset.at)
+
+    done = run("redo", "s")
+
+    assert done.status == 3
+    assert "the session was changed since" in done.err
+
+
+def test_ids_that_do_not_lie_side_by_side_are_no_range() -> None:
+    assert _ids((20, 16, 17, 18, 19, 22)) == "#16 to #20, #22"
+    assert _ids((1, 3)) == "#1, #3"
+    assert _ids(tuple(range(0, 40, 2))) == "#0, #2, #4, #6, #8, #10, and others up to #38"

@@ -172,26 +172,12 @@ def test_the_module_runs_as_the_program_does() -> None:
     assert done.stdout.decode() == f"agentmem {agentmem_cli.__version__}\n"
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_completion_script_of_each_shell_is_printed(shell: str) -> None:
-    done = _run(_AGENTMEM_COMPLETE=f"source_{shell}")
-
-    assert done.returncode == 0
-    assert b"_AGENTMEM_COMPLETE" in done.stdout
-
-
-def test_tab_offers_commands() -> None:
-    done = _run(_AGENTMEM_COMPLETE="complete_bash", COMP_WORDS="agentmem ver", COMP_CWORD="1")
-
-    assert done.stdout.decode().split() == ["verify"]
-
-
-def test_tab_offers_sessions(root: Path) -> None:
+def test_tab_asks_for_sessions_without_typer(root: Path) -> None:
     (root / "pi-1").mkdir(parents=True)
 
-    done = _run(_AGENTMEM_COMPLETE="complete_bash", COMP_WORDS="agentmem show p", COMP_CWORD="2")
+    done = _run("__complete", "sessions", "0", "", "", "", "p")
 
-    assert done.stdout.decode().split() == ["pi-1"]
+    assert done.stdout == b"pi-1\n"
 
 
 def _on_terminal(words: list[str], **more: str) -> tuple[int, bytes]:

@@ -105,6 +105,6 @@ def test_blame_tells_every_line_of_what_stands(
             said = "" if stored is None else stored.content
             assert "".join(line.text for line in lines) == said
             for line in lines:
-                block = line.version.block()
+                block = line.version.new
                 assert block is not None
                 assert line.text.rstrip("\n") in block.content

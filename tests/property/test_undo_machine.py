@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
@@ -26,6 +27,7 @@ from agentmem_cli.operations.summarizing import Embedded, GivenText
 from agentmem_cli.operations.undoing import redo, undo
 from agentmem_cli.session.aside import Aside
 from agentmem_cli.session.author import Author
+from agentmem_cli.session.change import ChangeRecord, Reset
 from agentmem_cli.session.clearing import ClearToolOutputs
 from agentmem_cli.session.core_memory import MemoryBlockType
 from agentmem_cli.session.counting import estimate_tokens
@@ -40,7 +42,7 @@ from agentmem_cli.session.summaries import (
     summary_state,
     tracked_in,
 )
-from agentmem_cli.session.writer import save
+from agentmem_cli.session.writer import append_records, save
 from agentmem_cli.storage.directory import DirStore
 from tests.talks import pairs, talks
 
@@ -83,7 +85,8 @@ class UndoMachine(RuleBasedStateMachine):
             (id_, aside.to_value()) for id_, aside in talk.asides.items() if aside.kind == COMPACTED
         ]
         found = Session.read(self.store)
-        blocks = {key: value["content"] for key, value in found.saved.items()}  # type: ignore[index, call-overload]
+        saved = {key: value for key, value in found.saved.items() if key.startswith("core_memory.")}
+        blocks = {key: value["content"] for key, value in saved.items()}  # type: ignore[index, call-overload]
         entries = [(e.id, e.made, e.author, e.message.value) for e in talk.entries]
         return entries, sorted(compactions, key=lambda pair: pair[0]), blocks
 
@@ -192,6 +195,22 @@ class UndoMachine(RuleBasedStateMachine):
         talk.set_halt("kept" if talk.halt is None else None, at=self.at)
         save(self.store, LOG, talk)
 
+    @precondition(is_there)
+    @rule()
+    def begin_anew(self) -> None:
+        """All is replaced, as an agent's host does it: nothing before can be undone."""
+        reset = Reset(self.talk.state())
+        made = [ChangeRecord(reset, None, self.tick())]
+        append_records(self.store, LOG, lambda _: made, at=self.at)
+        self.undone.clear()
+        self.redone.clear()
+
+    @rule(messages=talks(1))
+    def another_speaks(self, messages: list[Message]) -> None:
+        """What another agent says is no change of this one's."""
+        if messages:
+            append(self.store, "other", messages, at_ms=self.tick())
+
     # -- back and forth -----------------------------------------------------------
 
     @precondition(is_there)
@@ -239,5 +258,21 @@ def _request(talk: Conversation) -> object:
     return newest_request(talk.entries, len(talk))
 
 
+class InPlace(UndoMachine):
+    """The same, where all that is appended is much, and goes in many small pieces."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pieces = ExitStack()
+        self.pieces.enter_context(patch("agentmem_cli.storage.extending.HELD_BYTES", 0))
+        self.pieces.enter_context(patch("agentmem_cli.session.takeback.PART_BYTES", 200))
+
+    def teardown(self) -> None:
+        self.pieces.close()
+        super().teardown()
+
+
+TestInPlace = InPlace.TestCase
+TestInPlace.settings = settings(max_examples=15, stateful_step_count=14)
 TestUndoMachine = UndoMachine.TestCase
-TestUndoMachine.settings = settings(max_examples=25, stateful_step_count=12)
+TestUndoMachine.settings = settings(max_examples=40, stateful_step_count=14)

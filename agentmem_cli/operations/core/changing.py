@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from agentmem_cli.errors import AgentMemError, ConflictError
-from agentmem_cli.operations.core.history import Edit, edits, version_with
+from agentmem_cli.operations.core.history import Edit, edits, version_with, writers_since
 from agentmem_cli.operations.core.lines import merge
 from agentmem_cli.operations.core.looking import (
     digest,
@@ -21,9 +21,9 @@ from agentmem_cli.session.values import ValuesFold
 from agentmem_cli.session.writer import append_records
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
-    from agentmem_cli.operations.core.planning import Plan, Wanted
+    from agentmem_cli.operations.core.planning import Plan, Raw, Wanted
     from agentmem_cli.session.codec import JSON
     from agentmem_cli.session.core_memory import MemoryBlockType
     from agentmem_cli.session.core_values import StoredBlock
@@ -43,10 +43,10 @@ class Request(NamedTuple):
     reason: str | None = None
     match: str | None = None
     """The hash of what the caller had seen; None: whatever is there."""
-    merge: bool = False
-    """Merge with what was changed since, where other lines were."""
-    force: bool = False
-    """Let values of other programs that are no blocks give way."""
+    merge: bool | None = None
+    """Merge with what was changed since, where other lines were; None: nobody could ask for it."""
+    force: bool | None = None
+    """Let values of other programs that are no blocks give way; None: nobody could ask for it."""
     dry_run: bool = False
 
 
@@ -63,6 +63,10 @@ class Wish(NamedTuple):
     """Whether read-only blocks stay as they are."""
     each: bool = False
     """Whether the blocks say themselves by whom and why, where the request does not."""
+    others: Mapping[str, Raw | None] = {}
+    """What is no block and is to stand at a key; None: nothing."""
+    passed: tuple[Edit, ...] = ()
+    """Newer changes that an undo leaves, since they are of what is read-only."""
 
 
 class Current:
@@ -96,6 +100,8 @@ class Changed(NamedTuple):
     """A torn tail of the log that was set aside first."""
     meta_error: str | None
     """Why the meta could not be written; the change is made all the same."""
+    passed: tuple[Edit, ...] = ()
+    """Newer changes that an undo left, the newest first."""
 
     @property
     def values(self) -> CoreValues:
@@ -125,7 +131,7 @@ def change(store: DirStore, log: str, request: Request, make: Callable[[Current]
     from agentmem_cli.operations.metas import is_current
     from agentmem_cli.session.heads import read_head
 
-    made: list[Plan] = []
+    made: list[tuple[Plan, Wish]] = []
     with store.lock():
         known = is_current(store)
         last = read_head(store, log).last if log in store.logs() else None
@@ -140,14 +146,15 @@ def change(store: DirStore, log: str, request: Request, make: Callable[[Current]
             current = Current(CoreValues.of(saved), lambda: _past(fold))
             planned, wish = _planned(current, request, make, at)
             planned.check(force=request.force, guarded=wish.guarded)
-            made.append(planned)
+            made.append((planned, wish))
             return planned.records()
 
         done = append_records(store, log, records, at=at)
         error = _refresh(store, at, started=done.fold is None) if done.records and known else None
     first = done.first_n if done.records else None
     last_n = done.last_n if done.records else None
-    return Changed(log, made[0], None, first, last_n, done.torn, error)
+    planned, wish = made[0]
+    return Changed(log, planned, None, first, last_n, done.torn, error, wish.passed)
 
 
 def _past(fold: LogFold | None) -> list[Edit]:
@@ -164,7 +171,13 @@ def _planned(
     wish = make(current)
     told = Told(request.by, request.reason, wish.undoes, wish.each)
     planned = plan(
-        current.values, wish.blocks, told, t=t, max_bytes=wish.max_bytes, config=wish.config
+        current.values,
+        wish.blocks,
+        told,
+        t=t,
+        max_bytes=wish.max_bytes,
+        config=wish.config,
+        others=wish.others,
     )
     return planned, wish
 
@@ -177,7 +190,7 @@ def _dry(store: DirStore, log: str, request: Request, make: Callable[[Current], 
         planned.check(force=request.force, guarded=wish.guarded)
     except AgentMemError as error:
         refused = error
-    return Changed(log, planned, refused, None, None, None, None)
+    return Changed(log, planned, refused, None, None, None, None, wish.passed)
 
 
 def _refresh(store: DirStore, at_ms: int, *, started: bool) -> str | None:
@@ -212,12 +225,13 @@ def edited(
     now = values.blocks.get(block_type)
     key = key_of(block_type)
     if key in values.bad and not request.force:
-        raise NotABlock(key, values.bad[key])
+        raise NotABlock(key, values.bad[key], forcible=request.force is not None)
     found = hash_of(now)
     if request.match in (None, found):
         return edit(now)
     what = f"the block {block_type.value!r}"
-    changed = BlockChanged(what, found, None if now is None else now.by)
+    who = None if now is None else now.by
+    changed = BlockChanged(what, found, who, merges=request.merge is not None and now is not None)
     if not request.merge or now is None:
         raise changed
     base = version_with(current.past, block_type, str(request.match))
@@ -227,17 +241,26 @@ def edited(
     wanted = edit(base)
     if wanted is None:
         raise changed
-    return merged(base, wanted, now)
+    return merged(base, wanted, now, current.past)
 
 
-def merged(base: StoredBlock | None, yours: StoredBlock, theirs: StoredBlock) -> StoredBlock:
+def merged(
+    base: StoredBlock | None, yours: StoredBlock, theirs: StoredBlock, past: Sequence[Edit]
+) -> StoredBlock:
     """Make two changes of a block one; what only one side changed is as it made it.
+
+    Args:
+        base: What both began from.
+        yours: One side.
+        theirs: The other side, which stands there.
+        past: The changes of core memory, to tell whose that side is.
 
     Raises:
         MergeConflict: Both changed the same lines, or the label.
     """
     began = "" if base is None else base.content
-    result = merge(began, yours.content, theirs.content, name=f"by {theirs.by}")
+    name = side_of(base, theirs, past)
+    result = merge(began, yours.content, theirs.content, name=name)
     if result.conflicts:
         raise MergeConflict(theirs.block.block_type, result.text)
     label = _one_of(
@@ -248,6 +271,13 @@ def merged(base: StoredBlock | None, yours: StoredBlock, theirs: StoredBlock) ->
     )
     block = theirs.block._replace(content=result.text, label=label)
     return theirs._replace(block=block)
+
+
+def side_of(base: StoredBlock | None, theirs: StoredBlock, past: Sequence[Edit]) -> str:
+    """Return what the side that stands there is called: all who changed it since *base*."""
+    names = writers_since(past, theirs.block.block_type, base)
+    # Why one line: it stands behind a mark.
+    return " ".join(f"by {', '.join(names) or theirs.by}".split())
 
 
 def _one_of(

@@ -8,8 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agentmem_cli.errors import UsageError
-from agentmem_cli.operations.core.changing import Changed, Current, Request, Wish, change, merged
+from agentmem_cli.errors import NotCoreMemory, UsageError
+from agentmem_cli.operations.core.changing import (
+    Changed,
+    Current,
+    Request,
+    Wish,
+    change,
+    merged,
+    side_of,
+)
 from agentmem_cli.operations.core.exchange import decode
 from agentmem_cli.operations.core.lines import THEIRS, YOURS, merge
 from agentmem_cli.operations.core.looking import digest, encode, hash_of, rendered
@@ -25,6 +33,9 @@ from agentmem_cli.session.core_text import BEGIN, parse, render
 from agentmem_cli.session.core_values import key_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agentmem_cli.operations.core.history import Edit
     from agentmem_cli.operations.core.planning import Wanted
     from agentmem_cli.session.core_values import CoreValues, StoredBlock
     from agentmem_cli.storage.directory import DirStore
@@ -34,6 +45,11 @@ _HELP: Final = """\
 # Types: system, persona, human, facts, goals, scratch; label="..." may follow.
 # In a content, &lt; before block or core_memory stands for <.
 """
+
+_EMPTYING: Final = (
+    "agentmem core set SESSION TYPE '' empties a block, "
+    "agentmem core remove SESSION TYPE takes it out."
+)
 
 Blocks = dict[MemoryBlockType, "StoredBlock"]
 
@@ -65,7 +81,9 @@ def match_of(values: CoreValues, kind: MemoryBlockType | None, request: Request)
         raise BlockChanged("core memory" if kind is None else f"the block {kind.value!r}", found)
 
 
-def document(values: CoreValues, kind: MemoryBlockType | None, *, force: bool = False) -> Document:
+def document(
+    values: CoreValues, kind: MemoryBlockType | None, *, force: bool | None = False
+) -> Document:
     """Return what is to be edited; a block that is not there is an empty one.
 
     Raises:
@@ -78,7 +96,7 @@ def document(values: CoreValues, kind: MemoryBlockType | None, *, force: bool = 
     stored = values.blocks.get(kind)
     key = key_of(kind)
     if key in values.bad and not force:
-        raise NotABlock(key, values.bad[key])
+        raise NotABlock(key, values.bad[key], forcible=force is not None)
     if stored is None:
         return of_content({}, kind, "")
     if stored.read_only:
@@ -111,7 +129,7 @@ def saved(of: Document, data: bytes) -> Saved:
         return Saved({kind: (each.label, each.content) for kind, each in of.base.items()})
     if not text.strip() and of.data.strip():
         msg = "the editor saved an empty text"
-        raise UsageError(msg, hint="core set TYPE '' empties a block, core remove takes it out.")
+        raise UsageError(msg, hint=_EMPTYING)
     marks = (YOURS, THEIRS)
     if of.both_sides and any(line.startswith(marks) for line in text.split("\n")):
         msg = "both sides of a conflict still stand in what was saved"
@@ -125,7 +143,14 @@ def saved(of: Document, data: bytes) -> Saved:
     head = text[: max(begin, 0)]
     if any(line and not line.startswith("#") for line in head.split("\n")):
         begin = 0
-    memory = parse(text[max(begin, 0) :].rstrip("\n"))
+    begin = max(begin, 0)
+    try:
+        memory = parse(text[begin:].rstrip("\n"))
+    except NotCoreMemory as error:
+        # Why: whoever edits it looks for the place in the whole text.
+        at = begin + error.at
+        line = text.count("\n", 0, at) + 1
+        raise NotCoreMemory(at, f"line {line}: {error.why}") from None
     return Saved(
         {block.block_type: (block.label, block.content) for block in memory.blocks_ordered()}
     )
@@ -146,7 +171,7 @@ def keep(store: DirStore, log: str, of: Document, wanted: Saved, request: Reques
             if of.kind is not None and kind is not of.kind:
                 continue
             base, now = of.base.get(kind), current.values.blocks.get(kind)
-            made = _made(kind, base, now, wanted)
+            made = _made(kind, base, now, wanted, current)
             if made is not None or now is not None:
                 blocks[kind] = made
         return Wish(blocks)
@@ -155,7 +180,11 @@ def keep(store: DirStore, log: str, of: Document, wanted: Saved, request: Reques
 
 
 def _made(
-    kind: MemoryBlockType, base: StoredBlock | None, now: StoredBlock | None, wanted: Saved
+    kind: MemoryBlockType,
+    base: StoredBlock | None,
+    now: StoredBlock | None,
+    wanted: Saved,
+    current: Current,
 ) -> StoredBlock | None:
     text = wanted.texts.get(kind)
     said = None if base is None else (base.label, base.content)
@@ -172,7 +201,7 @@ def _made(
         )
     if now is None:
         return yours
-    return merged(base, yours, now)
+    return merged(base, yours, now, current.past)
 
 
 def _same(one: StoredBlock | None, other: StoredBlock | None) -> bool:
@@ -181,19 +210,20 @@ def _same(one: StoredBlock | None, other: StoredBlock | None) -> bool:
     return one.digest() == other.digest()
 
 
-def again(of: Document, wanted: Saved, values: CoreValues) -> Document:
+def again(of: Document, wanted: Saved, values: CoreValues, past: Sequence[Edit]) -> Document:
     """Return the document to be edited again after a conflict, with both sides in it.
 
     Args:
         of: What was edited.
         wanted: What was saved.
         values: Core memory as others left it.
+        past: Its changes, to tell whose the other side is.
     """
     base = dict(values.blocks)
     if of.kind is not None:
         label_and_text = wanted.texts[of.kind]
         now = base.get(of.kind)
-        content = _both(of.base.get(of.kind), label_and_text[1], now)
+        content = _both(of.base.get(of.kind), label_and_text[1], now, past)
         kept = {} if now is None else {of.kind: now}
         return of_content(kept, of.kind, content)._replace(both_sides=True)
     blocks: list[MemoryBlock] = []
@@ -209,16 +239,18 @@ def again(of: Document, wanted: Saved, values: CoreValues) -> Document:
         if text is None or text == said:
             blocks.append(now.block)
             continue
-        both = _both(stood, text[1], now)
+        both = _both(stood, text[1], now, past)
         blocks.append(now.block._replace(content=both))
     return Document(None, base, encode(_HELP + render(blocks) + "\n"), both_sides=True)
 
 
-def _both(base: StoredBlock | None, yours: str, now: StoredBlock | None) -> str:
+def _both(
+    base: StoredBlock | None, yours: str, now: StoredBlock | None, past: Sequence[Edit]
+) -> str:
     began = "" if base is None else base.content
     if now is None:
         return merge(began, yours, "", name="removed meanwhile").text
-    return merge(began, yours, now.content, name=f"by {now.by}").text
+    return merge(began, yours, now.content, name=side_of(base, now, past)).text
 
 
 CONFLICTS = (MergeConflict, BlockChanged)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agentmem_cli.errors import BadBlockType, ConflictError, UsageError
+from agentmem_cli.errors import BadBlockType, UsageError
 from agentmem_cli.operations.core.changing import (
     Changed,
     Current,
@@ -37,6 +37,7 @@ from agentmem_cli.session.core_values import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from agentmem_cli.operations.core.planning import Wanted
@@ -57,6 +58,8 @@ class Given(NamedTuple):
     """Its bound; None: it does not say."""
     passed: tuple[str, ...] = ()
     """Names of files that are no blocks."""
+    unknown: tuple[str, ...] = ()
+    """What stands in it that this version does not know, each with what becomes of it."""
 
 
 def to_object(values: CoreValues) -> Object:
@@ -116,8 +119,7 @@ def read_text(data: bytes, where: str) -> Given:
         blocks = parse(text).blocks_ordered()
         return Given({block.block_type: StoredBlock(block._replace(id=NO_ID)) for block in blocks})
     if text.startswith(_RULE):
-        stored = read_markdown(data, where, None)
-        return Given({stored.block.block_type: stored})
+        return _one(read_markdown(data, where, None))
     try:
         value = loads(data)
     except ValueError as error:
@@ -126,12 +128,20 @@ def read_text(data: bytes, where: str) -> Given:
     return read_json(value, where)
 
 
+def _one(stored: StoredBlock) -> Given:
+    return Given({stored.block.block_type: stored}, unknown=_kept([stored]))
+
+
 def read_json(value: JSON, where: str) -> Given:
     """Read core memory from its JSON: ``blocks``, each with its ``type``.
 
     Raises:
-        UsageError: It has another shape; the place is told.
+        UsageError: It has another shape, or names another schema; the place is told.
     """
+    schema = value.get("schema", SCHEMA) if isinstance(value, dict) else SCHEMA
+    if schema != SCHEMA:
+        named = repr(schema) if isinstance(schema, str) else dumps(schema).decode()
+        raise UsageError(f"{where}: its schema is {named}; {SCHEMA} is what can be read")
     items = value.get("blocks") if isinstance(value, dict) else None
     if not isinstance(value, dict) or not isinstance(items, list):
         msg = f"{where}: no object with blocks (an array)"
@@ -148,7 +158,24 @@ def read_json(value: JSON, where: str) -> Given:
             raise UsageError(f"{told}: no object with a type")
         rest = {name: each for name, each in item.items() if name != "type"}
         _put(blocks, _read(str(item["type"]), rest, told), told)
-    return Given(blocks, bound)
+    others = [
+        f"{name!r} is no field of an export, and was passed by"
+        for name in value
+        if name not in _TOP
+    ]
+    return Given(blocks, bound, unknown=(*others, *_kept(blocks.values())))
+
+
+_TOP: Final = frozenset({"schema", "max_bytes", "blocks"})
+
+
+def _kept(blocks: Iterable[StoredBlock]) -> tuple[str, ...]:
+    """Say which fields of blocks are not ours."""
+    return tuple(
+        f"{name!r} of the block {each.block.block_type.value!r} is no field of ours, and is kept"
+        for each in blocks
+        for name in each.extra
+    )
 
 
 def _read(name: str, value: Object, where: str) -> StoredBlock:
@@ -185,7 +212,8 @@ def read_markdown(data: bytes, where: str, name: str | None) -> StoredBlock:
     kind = fields.pop("type", name)
     if not isinstance(kind, str):
         raise UsageError(f"{where}: the front matter says no type")
-    fields.pop("content", None)
+    if "content" in fields:
+        raise UsageError(f"{where}: the content stands behind the front matter, not in it")
     return _read(kind, {"content": text, **fields}, where)
 
 
@@ -205,6 +233,8 @@ def _front_matter(text: str, where: str) -> tuple[Object, str]:
         name, sign, value = words.partition(":")
         if not sign or not name.strip():
             raise UsageError(f"{where}, line {number}: no 'name: value'")
+        if name.strip() in fields:
+            raise UsageError(f"{where}, line {number}: {name.strip()!r} stands there already")
         fields[name.strip()] = _scalar(value.strip(), f"{where}, line {number}")
 
 
@@ -241,7 +271,7 @@ def read_folder(folder: Path) -> Given:
         _put(blocks, read_markdown(data, str(path), name), str(path))
     if not blocks:
         raise UsageError(f"{folder}: no Markdown file of a block is in it")
-    return Given(blocks, None, tuple(passed))
+    return Given(blocks, None, tuple(passed), _kept(blocks.values()))
 
 
 _NAMES: Final = frozenset(each.value for each in MemoryBlockType)
@@ -296,38 +326,20 @@ def read_file(path: Path) -> Given:
     data = path.read_bytes()
     name = path.stem.lower()
     if path.suffix.lower() == END and name in _NAMES:
-        stored = read_markdown(data, str(path), name)
-        return Given({stored.block.block_type: stored})
+        return _one(read_markdown(data, str(path), name))
     return read_text(data, str(path))
 
 
-def to_files(values: CoreValues, path: Path, format_: str, *, over: bool) -> list[tuple[Path, int]]:
-    """Write core memory to a JSON file, or a Markdown file for each block into a folder.
-
-    Each file is written whole or not at all.
+def to_files(values: CoreValues, path: Path, format_: str) -> dict[Path, bytes]:
+    """Return the files that core memory is exported as: JSON, or a Markdown file for each block.
 
     Args:
-        values: What is written.
-        path: The file, or for ``markdown`` the folder, which is made where missing.
+        values: What is exported.
+        path: The file, or for ``markdown`` the folder.
         format_: ``json`` or ``markdown``.
-        over: Whether files that are there are replaced.
-
-    Returns:
-        The files, with their bytes.
-
-    Raises:
-        ConflictError: A file is there already. Nothing was written.
-        OSError: The system refused.
     """
-    from agentmem_cli.storage.files import write_atomically
-
-    files: dict[Path, bytes] = {}
     if format_ == "json":
-        files[path] = dumps({"schema": SCHEMA, **to_object(values)}) + b"\n"
-    else:
-        for kind, stored in values.blocks.items():
-            files[path / f"{kind.value}{END}"] = to_markdown(stored)
-    there = [each for each in files if each.exists()]
-    if there and not over:
-        raise ConflictError(f"{there[0]} is there already", hint="--force writes over it.")
-    return [(each, write_atomically(each, [data], over=over)) for each, data in files.items()]
+        return {path: dumps({"schema": SCHEMA, **to_object(values)}) + b"\n"}
+    return {
+        path / f"{kind.value}{END}": to_markdown(stored) for kind, stored in values.blocks.items()
+    }

@@ -29,8 +29,11 @@ def split_lines(text: str) -> list[str]:
 
 
 def append(content: str, text: str) -> str:
-    """Return *content* and *text*, on a line of its own where the content does not end in one."""
-    between = "" if not content or content.endswith("\n") else "\n"
+    """Return *content* and *text*, on a line of its own where the content does not end in one.
+
+    An empty text is no line, and changes nothing.
+    """
+    between = "" if not text or not content or content.endswith("\n") else "\n"
     return f"{content}{between}{text}"
 
 
@@ -39,7 +42,8 @@ def insert(content: str, text: str, line: int) -> str:
 
     Args:
         content: What is there.
-        text: What comes in; it gets a newline where something follows.
+        text: What comes in; it gets a newline where something follows. So an
+            empty one is an empty line, and behind the last line nothing.
         line: 0 is the top, N after line N, `END` after the last.
 
     Raises:
@@ -51,7 +55,7 @@ def insert(content: str, text: str, line: int) -> str:
         raise UsageError(msg, hint="0 is the top, N is after line N, end is after the last.")
     at = len(lines) if line == END else line
     before, after = "".join(lines[:at]), "".join(lines[at:])
-    if before and not before.endswith("\n"):
+    if before and not before.endswith("\n") and text:
         before += "\n"
     if after and not text.endswith("\n"):
         text += "\n"
@@ -83,21 +87,24 @@ def replace(
         nth: Replace this one only, counted from 1, overlapping ones counted too.
 
     Raises:
-        UsageError: *old* is empty.
+        UsageError: *old* is empty, or *nth* is less than 1.
         NotFoundError: It does not stand there, or not so often.
         AmbiguousError: It stands there more than once.
     """
     if not old:
         msg = "an empty text stands everywhere, so it cannot be replaced"
         raise UsageError(msg)
+    if nth is not None and nth < 1:
+        raise UsageError(f"--nth {nth}: the first is 1")
     places = places_of(content, old)
     if not places:
         raise NotFoundError("the text to be replaced does not stand in the block")
     if everywhere:
         return content.replace(old, new)
     if nth is not None:
-        if not 1 <= nth <= len(places):
-            msg = f"--nth {nth}: the text stands {len(places)} times in the block"
+        if nth > len(places):
+            often = "once" if len(places) == 1 else f"{len(places)} times"
+            msg = f"--nth {nth}: the text stands {often} in the block"
             raise NotFoundError(msg)
         at = places[nth - 1]
     elif len(places) > 1:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from agentmem_cli.session.core_memory import CoreMemory
-from agentmem_cli.session.core_text import lint
+from agentmem_cli.session.core_text import lint_blocks
 from agentmem_cli.session.core_values import CONFIG, key_of
 
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ class Finding(NamedTuple):
     key: str
     """The saved value's key."""
     kind: str
-    """``tag``, ``invisible``, ``bidi``, ``control``, ``unusable`` or ``over``."""
+    """``tag``, ``invisible``, ``bidi``, ``control``, ``surrogate``, ``unusable`` or ``over``."""
     where: str | None
     """``content`` or ``label``; None: the value as a whole."""
     line: int | None
@@ -31,16 +30,11 @@ class Finding(NamedTuple):
 
 def findings(values: CoreValues) -> list[Finding]:
     """Return what may deceive a reader, values that are no blocks, and what is too much."""
-    found: list[Finding] = []
-    for stored in values.blocks.values():
-        # Why one by one: together they may be more than a core memory holds.
-        memory = CoreMemory()
-        memory.put_back(stored.block)
-        key = key_of(stored.block.block_type)
-        found += [
-            Finding(key, each.kind, each.where, each.line, each.column, each.shown)
-            for each in lint(memory)
-        ]
+    found = [
+        Finding(key_of(each.block_type), each.kind, each.where, each.line, each.column, each.shown)
+        for each in lint_blocks(values.shown())
+    ]
+    found += [Finding(key, "over", None, None, None, why) for key, why in values.large.items()]
     found += [Finding(key, "unusable", None, None, None, why) for key, why in values.bad.items()]
     if values.over_bytes:
         why = f"the contents are {values.over_bytes} bytes more than {values.max_bytes}"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, NamedTuple
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import NotFoundError
 from agentmem_cli.operations.places import Place, check_unambiguous, resolve
@@ -160,8 +161,15 @@ def encode(text: str) -> bytes:
 
 
 def rendered(values: CoreValues, *, escape: bool = True) -> bytes:
-    """Return the exact bytes that a model sees."""
-    return encode(render(values.shown(), escape=escape))
+    """Return the exact bytes that a model sees: UTF-8, whatever the blocks hold.
+
+    Half of a surrogate pair is no text, and cannot be sent; U+FFFD, of as many
+    bytes, stands for it.
+    """
+    return _HALF.sub("\ufffd", render(values.shown(), escape=escape)).encode()
+
+
+_HALF: Final = re.compile("[\ud800-\udfff]")
 
 
 def digest(data: bytes) -> str:
@@ -188,16 +196,24 @@ def block_of(values: CoreValues, block_type: MemoryBlockType) -> MemoryBlock:
     return stored_of(values, block_type).block
 
 
-def stored_of(values: CoreValues, block_type: MemoryBlockType) -> StoredBlock:
-    """Return a block that is to be there, as it is stored; raises as `block_of`."""
+def stored_of(
+    values: CoreValues, block_type: MemoryBlockType, place: str | None = None
+) -> StoredBlock:
+    """Return a block that is to be there, as it is stored; raises as `block_of`.
+
+    Args:
+        values: Core memory.
+        block_type: The block's type.
+        place: The words of the place that they stood at, which an error names; None: now.
+    """
     from agentmem_cli.errors import BlockNotFound
-    from agentmem_cli.operations.core.refusals import NotABlock
+    from agentmem_cli.operations.core.refusals import BlockNotThen, NotABlock
     from agentmem_cli.session.core_values import key_of
 
     key = key_of(block_type)
     if key in values.bad:
-        raise NotABlock(key, values.bad[key])
+        raise NotABlock(key, values.bad[key], forcible=False)
     found = values.blocks.get(block_type)
     if found is None:
-        raise BlockNotFound(block_type)
+        raise BlockNotFound(block_type) if place in (None, NOW) else BlockNotThen(block_type, place)
     return found

@@ -5,8 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from agentmem_cli.errors import BlockTooLarge, Full, LabelTooLong
-from agentmem_cli.limits import BLOCK_BYTES_MAX, CORE_MEMORY_BYTES_MAX, LABEL_BYTES_MAX
-from agentmem_cli.operations.core.refusals import BlockProtected, NotABlock
+from agentmem_cli.limits import (
+    BLOCK_BYTES_MAX,
+    CORE_MEMORY_BYTES_MAX,
+    DESCRIPTION_BYTES_MAX,
+    LABEL_BYTES_MAX,
+)
+from agentmem_cli.operations.core.refusals import (
+    BlockProtected,
+    BoundTooLow,
+    DescriptionTooLong,
+    NotABlock,
+)
+from agentmem_cli.session.codec import same
 from agentmem_cli.session.core_memory import (
     CoreMemoryConfig,
     MemoryBlock,
@@ -19,8 +30,10 @@ from agentmem_cli.session.core_values import (
     NO_ID,
     USER,
     StoredBlock,
+    is_usable,
     key_of,
     read_max_bytes,
+    type_of,
 )
 from agentmem_cli.session.record import Saved
 
@@ -71,6 +84,24 @@ class BlockChange(NamedTuple):
         return 0 if self.after is None else self.after.block.size_bytes
 
 
+class Raw(NamedTuple):
+    """A saved value that is no block, and no configuration."""
+
+    value: JSON
+    data: bytes | None = None
+    """Its JSON as a log had it; None: it is encoded anew."""
+
+
+class OtherChange(NamedTuple):
+    """A saved value that is no block comes, or goes."""
+
+    key: str
+    block: StoredBlock | None
+    """The block that stood there."""
+    after: Raw | None
+    """What stands there from now on; None: nothing."""
+
+
 class Plan(NamedTuple):
     """What a change does. Nothing is written by making one."""
 
@@ -84,6 +115,10 @@ class Plan(NamedTuple):
     told: Told
     asked: tuple[str, ...] = ()
     """Keys of what was asked for, whether or not it is another value."""
+    others: tuple[OtherChange, ...] = ()
+    """What else comes or goes."""
+    kept: Mapping[str, Raw | None] = {}
+    """What else was asked for, whether or not it is another value."""
 
     @property
     def changes_config(self) -> bool:
@@ -93,13 +128,14 @@ class Plan(NamedTuple):
     @property
     def changes_nothing(self) -> bool:
         """Whether everything stays as it is."""
-        return not self.changes and not self.changes_config
+        return not self.changes and not self.changes_config and not self.others
 
     @property
     def used_after(self) -> int:
         """Bytes of all contents from now on."""
         grown = sum(each.size_after - each.size_before for each in self.changes)
-        return self.before.used_bytes + grown
+        gone = sum(each.block.block.size_bytes for each in self.others if each.block is not None)
+        return self.before.used_bytes + grown - gone
 
     @property
     def over_bytes(self) -> int:
@@ -111,11 +147,12 @@ class Plan(NamedTuple):
         """How many bytes of contents there is room for then."""
         return max(0, self.max_bytes - self.used_after)
 
-    def check(self, *, force: bool = False, guarded: bool = True) -> None:
+    def check(self, *, force: bool | None = False, guarded: bool = True) -> None:
         """See whether it may be done.
 
         Args:
-            force: Whether values of other programs that are no blocks give way.
+            force: Whether values of other programs that are no blocks give way;
+                None: they do not, and nobody could ask for it.
             guarded: Whether read-only blocks stay as they are.
 
         Raises:
@@ -123,29 +160,32 @@ class Plan(NamedTuple):
             NotABlock: It would replace what another program put.
             BlockTooLarge: A content is larger than a block may be.
             LabelTooLong: A label is longer than one may be.
+            DescriptionTooLong: A description is.
             Full: All contents would be larger than they may be.
         """
         held = [each.block_type for each in self.changes if each.before and each.before.read_only]
+        blocks = [each.block for each in self.others if each.block is not None]
+        held += [each.block.block_type for each in blocks if each.read_only]
         held += self._marked_held()
         if guarded and held:
             raise BlockProtected(held)
         keys = [key_of(each.block_type) for each in self.changes]
         keys += [CONFIG] if self.changes_config else []
+        keys += [each.key for each in self.others]
         for key in keys:
             if key in self.before.bad and not force:
-                raise NotABlock(key, self.before.bad[key])
+                raise NotABlock(key, self.before.bad[key], forcible=force is not None)
         self._check_sizes()
 
     def _check_sizes(self) -> None:
-        new = [each.after for each in self.changes if each.after is not None]
-        for each in new:
-            if each.block.size_bytes > BLOCK_BYTES_MAX:
-                raise BlockTooLarge(each.block.size_bytes, BLOCK_BYTES_MAX)
-            label_size = size_of(each.label or "")
-            if label_size > LABEL_BYTES_MAX:
-                raise LabelTooLong(label_size, LABEL_BYTES_MAX)
+        if self.told.undoes is None:
+            # Why not of an undo: what stood there once may stand there again.
+            for change in self.changes:
+                _check_size(change)
         grown = [each for each in self.changes if each.after and _says_more(each)]
-        if self.over_bytes and (grown or self.max_bytes < self.before.max_bytes):
+        if self.over_bytes and not grown and self.max_bytes < self.before.max_bytes:
+            raise BoundTooLow(self.used_after, self.max_bytes)
+        if self.over_bytes and grown:
             asked = sum(each.size_after for each in grown)
             raise Full(self.before.used_bytes, self.max_bytes, asked, self.over_bytes)
 
@@ -161,27 +201,55 @@ class Plan(NamedTuple):
         """The key that tells of an undo of changes that together come to nothing."""
         if self.told.undoes is None or not self.changes_nothing:
             return None
-        free = [key for key in self.asked if key not in self.before.bad]
-        return next(iter([key for key in free if key in self.before.raw] or free), None)
+        there = [key for key in self.asked if key in self.before.raw]
+        free = [key for key in there if key not in self.before.bad]
+        return next(iter(free or there or self.asked), None)
 
     def records(self) -> list[LogRecord]:
         """Return what is written: nothing where nothing changes, but for the mark of an undo."""
         made: list[LogRecord] = []
         if self.mark is not None:
             now = self.before.raw.get(self.mark)
-            if isinstance(now, dict):
+            if now is not None and self.mark not in self.before.bad:
                 return [Saved(self.mark, _said(now, self.told))]
-            empty: Object = (
-                {"max_bytes": CORE_MEMORY_BYTES_MAX} if self.mark == CONFIG else {"content": ""}
-            )
-            return [Saved(self.mark, _said(empty, self.told)), Saved(self.mark, None)]
+            return self._put(self.mark, self.kept.get(self.mark))
         if self.changes_config:
-            made += _removal(CONFIG, self.before.raw.get(CONFIG), self.told, self.config)
+            made += self._put(CONFIG, None if self.config is None else Raw(self.config))
         for change in self.changes:
-            key = key_of(change.block_type)
-            value: JSON = None if change.after is None else change.after.to_value()
-            made += _removal(key, self.before.raw.get(key), self.told, value)
+            value = None if change.after is None else Raw(change.after.to_value())
+            made += self._put(key_of(change.block_type), value)
+        for each in self.others:
+            made += self._put(each.key, each.after)
         return made
+
+    def _put(self, key: str, after: Raw | None) -> list[LogRecord]:
+        """Return the record of a value, or, where it has no room for who and why, two."""
+        value = None if after is None else after.value
+        record = Saved(key, value, None if after is None else after.data)
+        if is_usable(key, value) or not self.told.fields:
+            return [record]
+        # Why: the record before says it, and all else as it was, so far as that can be read.
+        now: JSON = self.before.raw.get(key)
+        if not is_usable(key, now):
+            now = {"max_bytes": CORE_MEMORY_BYTES_MAX} if key == CONFIG else {"content": ""}
+        return [Saved(key, _said(now, self.told)), record]
+
+
+def _check_size(change: BlockChange) -> None:
+    """See whether what a block says is no larger than it may be, unless it gets smaller."""
+    before, after = change.before, change.after
+    if after is None:
+        return
+    size = change.size_after
+    if size > BLOCK_BYTES_MAX and _says_more(change) and not size < change.size_before:
+        raise BlockTooLarge(size, BLOCK_BYTES_MAX)
+    label_size = size_of(after.label or "")
+    if label_size > LABEL_BYTES_MAX and (before is None or before.label != after.label):
+        raise LabelTooLong(label_size, LABEL_BYTES_MAX)
+    told_size = size_of(after.description or "")
+    same_told = before is not None and before.description == after.description
+    if told_size > DESCRIPTION_BYTES_MAX and not same_told:
+        raise DescriptionTooLong(told_size, DESCRIPTION_BYTES_MAX)
 
 
 def _says_more(change: BlockChange) -> bool:
@@ -190,18 +258,10 @@ def _says_more(change: BlockChange) -> bool:
     return change.before is None or change.before.content != change.after.content
 
 
-def _removal(key: str, before: JSON, told: Told, after: JSON) -> list[LogRecord]:
-    """Return the record of a value, or of its removal the two that tell who and why."""
-    if after is None and told.fields and isinstance(before, dict):
-        # Why: null has no room for it, so the record before says it, and all else as it was.
-        return [Saved(key, _said(before, told)), Saved(key, None)]
-    return [Saved(key, after)]
-
-
 _TOLD = frozenset({"by", "reason", "undoes"})
 
 
-def plan(
+def plan(  # noqa: PLR0913 - what a change is made of
     values: CoreValues,
     wanted: Wanted,
     told: Told,
@@ -209,6 +269,7 @@ def plan(
     t: int,
     max_bytes: int | None = None,
     config: Mapping[str, JSON] | None = None,
+    others: Mapping[str, Raw | None] | None = None,
 ) -> Plan:
     """Plan a change; see `Plan.check` for whether it may be done.
 
@@ -221,6 +282,7 @@ def plan(
         max_bytes: The new bound; None: as it is.
         config: The saved value of the configuration as it is to be, an empty
             one for none; None: as it is, but for *max_bytes*.
+        others: What is no block and is to stand at a key; None: nothing.
 
     Raises:
         BadConfig: There is no such bound.
@@ -236,9 +298,21 @@ def plan(
     elif config is not None:
         bound, kept = CORE_MEMORY_BYTES_MAX, None
         if config:
-            bound, kept = read_max_bytes(dict(config)), _said(config, told)
-    asked = tuple(map(key_of, wanted)) + (() if config is None else (CONFIG,))
-    return Plan(values, changes, kept, bound, told, asked)
+            bound, kept = read_max_bytes(dict(config)), _said(dict(config), told)
+    moved = tuple(_others(values, others or {}))
+    if any(each.key == CONFIG for each in moved):
+        bound = CORE_MEMORY_BYTES_MAX
+    asked = (*map(key_of, wanted), *(() if config is None else (CONFIG,)), *(others or {}))
+    return Plan(values, changes, kept, bound, told, asked, moved, dict(others or {}))
+
+
+def _others(values: CoreValues, wanted: Mapping[str, Raw | None]) -> Iterator[OtherChange]:
+    for key, after in wanted.items():
+        kind = type_of(key)
+        now = values.raw.get(key)
+        if not same(now, None if after is None else after.value):
+            block = None if kind is None else values.blocks.get(kind)
+            yield OtherChange(key, block, after)
 
 
 def _changes(values: CoreValues, wanted: Wanted, told: Told, t: int) -> Iterator[BlockChange]:
@@ -253,8 +327,13 @@ def _changes(values: CoreValues, wanted: Wanted, told: Told, t: int) -> Iterator
             yield BlockChange(kind, old, _stamped(_identified(new, old), told, t))
 
 
-def _said(value: Mapping[str, JSON], told: Told) -> Object:
-    """Return a value with who and why of this change, and nothing of the one before."""
+def _said(value: JSON, told: Told) -> Object:
+    """Return a value with who and why of this change, and nothing of the one before.
+
+    A configuration that is a number alone becomes the object that says the same.
+    """
+    if not isinstance(value, dict):
+        value = {"max_bytes": value}
     rest = {name: item for name, item in value.items() if name not in _TOLD}
     return {**rest, **told.fields}
 

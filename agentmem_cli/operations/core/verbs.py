@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agentmem_cli.errors import BlockNotFound, NotFoundError, UsageError
-from agentmem_cli.operations.core import history, lines
+from agentmem_cli.errors import BlockNotFound, UsageError
+from agentmem_cli.operations.core import back, lines
 from agentmem_cli.operations.core.changing import (
     Changed,
     Current,
@@ -16,15 +16,12 @@ from agentmem_cli.operations.core.changing import (
     edited,
 )
 from agentmem_cli.operations.core.planning import draft
-from agentmem_cli.operations.core.refusals import NotABlock
 from agentmem_cli.session.core_memory import MemoryBlockType
-from agentmem_cli.session.core_values import CONFIG, BadValue, key_of, read_block, type_of
+from agentmem_cli.session.core_values import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agentmem_cli.operations.core.planning import Wanted
-    from agentmem_cli.session.codec import JSON
     from agentmem_cli.session.core_values import CoreValues, StoredBlock
     from agentmem_cli.storage.directory import DirStore
 
@@ -180,17 +177,14 @@ def remove(store: DirStore, log: str, kind: MemoryBlockType, request: Request) -
 
 
 def clear(store: DirStore, log: str, request: Request) -> Changed:
-    """Take all blocks out; what other programs put there that is no block stays."""
+    """Take all blocks out; by force also what other programs put there that is no block."""
 
     def make(current: Current) -> Wish:
         check_seen(current, request)
         values = current.values
-        kinds = [
-            kind
-            for kind in MemoryBlockType
-            if kind in values.blocks or (request.force and key_of(kind) in values.bad)
-        ]
-        return Wish(dict.fromkeys(kinds))
+        kinds = [kind for kind in MemoryBlockType if kind in values.blocks]
+        others = dict.fromkeys(values.bad if request.force else ())
+        return Wish(dict.fromkeys(kinds), others=others)
 
     return change(store, log, request, make)
 
@@ -213,8 +207,11 @@ def configure(store: DirStore, log: str, max_bytes: int, request: Request) -> Ch
 def undo(store: DirStore, log: str, request: Request, *, steps: int = 1) -> Changed:
     """Take back the newest changes that stand, by a change that says so.
 
+    Changes of what is read-only, and protections, are passed by.
+
     Raises:
         NotFoundError: There are not so many.
+        BlockProtected: There are so many only with changes of what is read-only.
         CoreMemoryError: See `change`. Nothing was written.
     """
     if steps < 1:
@@ -223,46 +220,23 @@ def undo(store: DirStore, log: str, request: Request, *, steps: int = 1) -> Chan
 
     def make(current: Current) -> Wish:
         check_seen(current, request)
-        live = history.standing(current.past)
-        if len(live) < steps:
-            told = f"{len(live)} change{'s' if len(live) != 1 else ''} of core memory"
-            msg = f"{told} can be undone, not {steps}" if live else "there is nothing to undo"
-            raise NotFoundError(msg, hint="agentmem core history SESSION shows them.")
-        oldest = live[-steps].n
-        return as_before(history.before(current.past, oldest), oldest)
+        taken = back.newest(current.past, current.values, steps)
+        passed = tuple(back.passed_by(current.past, taken))
+        return back.as_before(taken, current.values)._replace(passed=passed)
 
     return change(store, log, request, make)
 
 
-def as_before(values: dict[str, JSON], n: int) -> Wish:
-    """Return what makes core memory what it was before the change at *n*.
-
-    Args:
-        values: The saved values as they were, of the keys changed since
-            (`history.before`); None: there was none.
-        n: The ``n`` of the first record of the oldest change that is taken back.
-
-    Raises:
-        NotABlock: What was there then was no block.
-    """
-    blocks: Wanted = {}
-    config: dict[str, JSON] | None = None
-    for key, value in values.items():
-        kind = type_of(key)
-        try:
-            if kind is not None:
-                blocks[kind] = None if value is None else read_block(kind, value)
-            elif key == CONFIG:
-                config = dict(value) if isinstance(value, dict) else {}
-        except BadValue as error:
-            raise NotABlock(key, f"before that change: {error}") from None
-    return Wish(blocks, config=config, undoes=n)
-
-
 def restore(
-    store: DirStore, log: str, kind: MemoryBlockType, then: CoreValues, request: Request
+    store: DirStore,
+    log: str,
+    kind: MemoryBlockType,
+    then: CoreValues,
+    request: Request,
+    *,
+    place: str | None = None,
 ) -> Changed:
-    """Let a block be what it was *then*; whether it is read-only stays as it is.
+    """Let a block be what it was *then*, at *place*; whether it is read-only stays as it is.
 
     Raises:
         BlockNotFound: It was not there.
@@ -270,7 +244,11 @@ def restore(
     """
     from agentmem_cli.operations.core.looking import stored_of
 
-    old = stored_of(then, kind)
+    try:
+        old = stored_of(then, kind, place)
+    except BlockNotFound as error:
+        error.hint = f"agentmem core remove SESSION {kind.value} takes out one that is there now."
+        raise
 
     def edit(now: StoredBlock | None) -> StoredBlock:
         return old._replace(read_only=now is not None and now.read_only)

@@ -16,7 +16,7 @@ from agentmem_cli.session.reader import open_log
 from agentmem_cli.session.refiling import copied
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from agentmem_cli.session.fold import LogFold
     from agentmem_cli.session.lines import Damage
@@ -29,6 +29,9 @@ BAD: Final = "bad-map"
 AWAITED: Final = "missing-output"
 """`BadMap.kind` of what a whole map says was not to be had: no damage."""
 
+LOST: Final = "lost-record"
+"""`BadMap.kind` of what a log says is lost: no damage any more."""
+
 _AWAITED_MAX: Final = 20
 """Messages of one map whose missing outputs are told one by one."""
 
@@ -40,7 +43,7 @@ class BadMap(NamedTuple):
     """Its name among the session's files; of a missing output the log that lacks it."""
     why: str
     kind: str = BAD
-    """`BAD` or `AWAITED`."""
+    """`BAD`, `AWAITED` or `LOST`."""
 
 
 def check_maps(
@@ -48,6 +51,7 @@ def check_maps(
     folds: Mapping[str, LogFold],
     indexes: Mapping[str, LogIndex] | None = None,
     looked: set[str] | None = None,
+    noted_lost: Mapping[str, Collection[int]] | None = None,
 ) -> list[BadMap]:
     """Check every map of an import against itself and against the logs.
 
@@ -62,6 +66,7 @@ def check_maps(
             ``LogIndex().look``, called with every line); else the logs that
             maps name are read once more.
         looked: Gets the names of the files whose bytes were checked.
+        noted_lost: By log, the ``n`` of places that say that what stood there is lost.
 
     Returns:
         What is wrong, by file; empty for a session that was not imported.
@@ -78,13 +83,11 @@ def check_maps(
         checked.add(file)
         try:
             old = OldMap(file.removesuffix(MAP_END), store.read_file(file))
-            lost = _lost(store, old, folds, known_indexes)
+            lost, told = _lost(store, old, folds, known_indexes, noted_lost or {})
         except DamageError as error:
             found.append(BadMap(file, str(error).removeprefix(f"files/{file}").lstrip(":, ")))
             continue
-        for log, count in sorted(lost.items()):
-            things = "1 thing that it names is" if count == 1 else f"{count} things it names are"
-            found.append(BadMap(file, f"{things} not in log {log!r}, at the places it says"))
+        found += _gone(file, lost, told)
         found += _awaited(old)
         if not is_kept(store, old):
             found.append(BadMap(old.name, f"not the {old.header.kept} bytes that its map says"))
@@ -98,6 +101,17 @@ def check_maps(
         checked.update(each.stored for each in there)
         checked.update([NOTES] if there else [])
     return found
+
+
+def _gone(file: str, lost: Counter[str], told: Counter[str]) -> Iterator[BadMap]:
+    """Yield what does not stand in the logs, and what a log says that itself."""
+    for log, count in sorted(lost.items()):
+        if count:
+            things = "1 thing that it names is" if count == 1 else f"{count} things it names are"
+            yield BadMap(file, f"{things} not in log {log!r}, at the places it says")
+    for log, count in sorted(told.items()):
+        things = "1 thing that it names is" if count == 1 else f"{count} things it names are"
+        yield BadMap(file, f"{things} lost, as log {log!r} says", LOST)
 
 
 def _is_told(old: OldMap) -> bool:
@@ -136,9 +150,11 @@ def _lost(
     old: OldMap,
     folds: Mapping[str, LogFold],
     indexes: dict[str, LogIndex],
-) -> Counter[str]:
-    """Count what does not stand in the logs, by log."""
+    noted_lost: Mapping[str, Collection[int]],
+) -> tuple[Counter[str], Counter[str]]:
+    """Count what does not stand in the logs, by log, and of what a log says that itself."""
     lost: Counter[str] = Counter()
+    told: Counter[str] = Counter()
     for known in old.known():
         fold = folds.get(known.log)
         if fold is not None and fold.header is not None and fold.header.rewrites:
@@ -146,8 +162,9 @@ def _lost(
         index = indexes.get(known.log)
         if index is None:
             index = indexes[known.log] = _index(store, known.log)
-        lost[known.log] += index.code_at(known.n) != known.code
-    return +lost
+        if index.code_at(known.n) != known.code:
+            (told if known.n in noted_lost.get(known.log, ()) else lost)[known.log] += 1
+    return lost, told
 
 
 def _index(store: DirStore, log: str) -> LogIndex:

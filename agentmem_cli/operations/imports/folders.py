@@ -19,7 +19,9 @@ from agentmem_cli.operations.imports.codex_tree import parts_in as codex_parts
 from agentmem_cli.operations.imports.importing import Options, import_one
 from agentmem_cli.operations.imports.naming import session_name
 from agentmem_cli.operations.imports.report import Outcome
+from agentmem_cli.operations.imports.restored import import_tar
 from agentmem_cli.operations.imports.sniff import ADAPTERS, check_kind, choose, for_many, kinds
+from agentmem_cli.operations.imports.tarred import is_tar
 from agentmem_cli.operations.imports.walking import ENDINGS, walk
 
 if TYPE_CHECKING:
@@ -192,7 +194,13 @@ def import_found(
     try:
         if document and not _can_be_messages(path):
             return Outcome(path, skipped=OTHER)
-        return Outcome(path, import_one(path, root, options, kind=kind))
+        is_session = not source.found and kind is None and is_tar(path)
+        report = (
+            import_tar(path, root, options)
+            if is_session
+            else import_one(path, root, options, kind=kind)
+        )
+        return Outcome(path, report)
     except NoMessageYet as error:
         if document:
             return Outcome(path, skipped=OTHER)

@@ -96,8 +96,23 @@ class _Unpacker(Protocol):
     def decompress(self, data: bytes, max_length: int) -> bytes: ...
 
 
+class _Packer(Protocol):
+    def compress(self, data: bytes, /) -> bytes: ...
+    def flush(self) -> bytes: ...
+
+
 def packed(data: bytes) -> bytes:
     """Return *data* as one zstd frame.
+
+    Raises:
+        AgentMemError: The library is not installed.
+    """
+    packer = compressor()
+    return packer.compress(data) + packer.flush()
+
+
+def compressor() -> _Packer:
+    """Return what makes one zstd frame of bytes that come in pieces.
 
     Raises:
         AgentMemError: The library is not installed.
@@ -107,7 +122,8 @@ def packed(data: bytes) -> bytes:
         from compression import zstd
     else:
         from backports import zstd
-    made: bytes = zstd.compress(data)
+    # Why: without it a flipped bit can come out as another text.
+    made: _Packer = zstd.ZstdCompressor(options={zstd.CompressionParameter.checksum_flag: 1})
     return made
 
 
@@ -118,7 +134,7 @@ def _library() -> tuple[Callable[[], _Unpacker], type[Exception]]:
         else:
             from backports import zstd
     except ImportError:
-        msg = "a source is compressed with zstd, and the library for it is not installed"
-        hint = 'Install the extra: pip install "agentmem-cli[zstd]"; or unpack the file (zstd -d).'
+        msg = "zstd is needed for this, and the library for it is not installed"
+        hint = 'Install the extra: pip install "agentmem-cli[zstd]"; or do without (zstd -d).'
         raise AgentMemError(msg, hint=hint) from None
     return zstd.ZstdDecompressor, zstd.ZstdError

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from agentmem_cli.operations.secrets.literals import automaton, places
 from agentmem_cli.session.codec import loads_fast
 
 if TYPE_CHECKING:
@@ -18,10 +19,11 @@ if TYPE_CHECKING:
     from agentmem_cli.session.codec import JSON
     from agentmem_cli.session.tokens import Path
 
-MARK: Final = re.compile(rb'elta"|_chunk"|\.chunk"')
-"""What a line of a piece has in it."""
-
 MARKS: Final = (b'elta"', b'_chunk"', b'.chunk"')
+"""What a line of a piece has one of in it."""
+
+_SEARCH: Final = automaton(list(MARKS), overlapping=False)
+"""All of them in one pass, where a pass for each takes twice as long."""
 
 RUN_CHARACTERS_MAX: Final = 1 << 20
 """Characters of pieces that are joined; a longer message is looked at in parts that overlap."""
@@ -57,7 +59,7 @@ class Part(NamedTuple):
 
 def may_stream(data: bytes) -> bool:
     """May a piece of a message be in *data*?"""
-    return any(mark in data for mark in MARKS)
+    return bool(places(_SEARCH, data))
 
 
 def pieces_of(line: int, raw: bytes) -> list[Piece]:

@@ -1,4 +1,4 @@
-"""What in some bytes is a secret: the one module that knows which engine looks.
+"""What in some bytes is a secret: with `loading`, all that knows which engine looks.
 
 The engine is the package ``kingfisher-secret-scanner``. It holds a catalogue of
 vendors' token forms, compiles it with the rules of ``rules.yaml`` and matches all
@@ -11,35 +11,37 @@ revoker, which do, are not imported.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentmem_cli.errors import EngineMissing
 from agentmem_cli.limits import FINDINGS_MAX
 from agentmem_cli.operations.secrets.encoded import decoded
 from agentmem_cli.operations.secrets.escaped import unescaped
 from agentmem_cli.operations.secrets.kinds import kind_of
+from agentmem_cli.operations.secrets.loading import load
 from agentmem_cli.operations.secrets.pii import finders
 from agentmem_cli.operations.secrets.policy import judge
 from agentmem_cli.operations.secrets.spans import RANK, Confidence, Span, Spans, merged
 
 if TYPE_CHECKING:
-    from kingfisher_sdk._native import Finding
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from agentmem_cli.operations.secrets.loading import Match
 
 __all__ = ["Confidence", "Detector", "Span", "Spans"]
 
-RULES = Path(__file__).with_name("rules.yaml")
 DEPTH_MAX = 2
 """Layers of base64 that are looked into: what stands in one, and in one in that."""
 
 
 class Detector:
-    """Finds secrets; made once for a run (0.4 s), and used by any number of threads.
+    """Finds secrets; used by any number of threads.
 
     Args:
         groups: What else is looked for, of `pii.GROUPS`.
         cache_dir: Where the engine keeps its compiled rules. The first run makes it
             (some 5 s); None keeps nothing, so that every start takes that long.
+        slow: Called once where the rules must be compiled.
 
     Raises:
         EngineMissing: The engine's package is not installed.
@@ -47,23 +49,26 @@ class Detector:
     """
 
     def __init__(
-        self, *, groups: frozenset[str] = frozenset(), cache_dir: Path | None = None
+        self,
+        *,
+        groups: frozenset[str] = frozenset(),
+        cache_dir: Path | None = None,
+        slow: Callable[[], None] | None = None,
     ) -> None:
         self._private = finders(groups)
         self._groups = groups
-        try:
-            from kingfisher_sdk.rules import Rules
-            from kingfisher_sdk.scanner import Scanner
-        except ImportError as error:
-            raise EngineMissing from error
-        rules = Rules([RULES], confidence="low", cache=cache_dir is not None, cache_dir=cache_dir)
-        # Why the native call: the public one makes an object of every finding, captures and all.
-        self._rules = rules
-        self._scan = Scanner(rules, base64=True)._native.scan_bytes  # noqa: SLF001
+        self._load = load(cache_dir, slow)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a look begins at once; else it waits for the rules."""
+        return self._load.is_ready
 
     def kinds(self) -> frozenset[str]:
         """Return the kinds that this one finds."""
-        return self._groups.union(kind_of(str(rule["id"])) for rule in self._rules.metadata())
+        return self._groups.union(
+            kind_of(str(rule["id"])) for rule in self._load.result().rules.metadata()
+        )
 
     def scan(self, data: bytes) -> Spans:
         """Return the secrets in *data*, in their order.
@@ -73,7 +78,7 @@ class Detector:
         return self._look(data, depth=0)
 
     def _look(self, data: bytes, depth: int) -> Spans:
-        matches = self._scan(data, timeout=None, cancellation=None)
+        matches = self._load.result().scan(data, timeout=None, cancellation=None)
         found = self._unescaped(data, depth) if depth < DEPTH_MAX else []
         if not matches and not self._private and not found:
             return Spans()
@@ -95,7 +100,7 @@ class Detector:
                     found.append(each._replace(start=place[0], end=place[1]))
         return found
 
-    def _judge(self, data: bytes, match: Finding, depth: int) -> list[Span]:
+    def _judge(self, data: bytes, match: Match, depth: int) -> list[Span]:
         place = match.location
         start, end = place["start_offset"], place["end_offset"]
         if not match.is_base64_encoded:

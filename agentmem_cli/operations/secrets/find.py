@@ -121,7 +121,9 @@ class Search:
         before = len(self.findings.rows)
         for block in blocks(source):
             self.seen(block.data)
-            self._blocks.append(self._pool.submit(self._look, name, block, is_log))
+            # Why here: till the rules are ready the other threads wait, and this one need not.
+            events = None if self.eye.is_ready else list(_events(block))
+            self._blocks.append(self._pool.submit(self._look, name, block, is_log, events))
             if streams.is_open or may_stream(block.data):
                 for number, raw in enumerate(lines_of(block.data), block.line):
                     for run in streams.pass_by(number, raw):
@@ -191,6 +193,7 @@ class Search:
         name: str,
         block: Block,
         is_log: bool,  # noqa: FBT001 - of a thread
+        events: list[_Event | _Line] | None,
     ) -> _Held:
         # Why decoded here, too: a thread that decodes for the others has them wait for their
         # turn behind each call of the engine, some milliseconds after one of microseconds.
@@ -198,24 +201,23 @@ class Search:
             return _Held(sum(1 for _ in lines_of(block.data)), [])
         found: list[_Line | _Seen] = []
         small: list[_Event] = []
-        size = events = 0
-        for number, raw in enumerate(lines_of(block.data), block.line):
-            event = _event(number, raw)
-            if event is not None and event.text is not None:
+        size = count = 0
+        for event in _events(block) if events is None else events:
+            if isinstance(event, _Event) and event.text is not None:
                 small.append(event)
                 size += len(event.text)
                 if size < TOGETHER_BYTES:
                     continue
-            events += len(small)
+            count += len(small)
             found += self._together(name, small, is_log=is_log)
             small, size = [], 0
-            if event is None:
-                found.append(_Line(number, raw))
+            if isinstance(event, _Line):
+                found.append(event)
             elif event.text is None:
-                events += 1
+                count += 1
                 found.append(self._one(name, event, is_log=is_log))
         found += self._together(name, small, is_log=is_log)
-        return _Held(events + len(small), found)
+        return _Held(count + len(small), found)
 
     def _look_at_text(self, name: str, text: _Text) -> list[_Seen]:
         return list(_by_line(text, self.eye.plain(Plain(text.raw), Place(name, text.line))))
@@ -257,10 +259,15 @@ class Search:
 _OPENS: Final = frozenset({b"{", b"[", b'"'})
 
 
-def _event(number: int, raw: bytes) -> _Event | None:
-    """Return a line as an event; None where it is no JSON."""
+def _events(block: Block) -> Iterator[_Event | _Line]:
+    for number, raw in enumerate(lines_of(block.data), block.line):
+        yield _event(number, raw)
+
+
+def _event(number: int, raw: bytes) -> _Event | _Line:
+    """Return a line as an event; as a line alone where it is no JSON."""
     if raw[:1] not in _OPENS and raw.lstrip()[:1] not in _OPENS:
-        return None
+        return _Line(number, raw)
     try:
         return _Event(number, raw, text_of_json(raw))
     except ValueError:
@@ -268,7 +275,7 @@ def _event(number: int, raw: bytes) -> _Event | None:
     try:
         loads(raw)
     except ValueError:  # `TooDeep` as well
-        return None
+        return _Line(number, raw)
     return _Event(number, raw, None)
 
 

@@ -27,6 +27,8 @@ _NAMES: Final = {
     "sql-password": "password",
     "mysql-password": "password",
     "client-password": "password",
+    "command-password": "password",
+    "wifi-password": "password",
     "piped-password": "password",
     "prose-password": "password",
     "prose-credentials": "password",
@@ -98,6 +100,7 @@ _MEDIUM: Final = frozenset(
         "agentmem.password-hash",
         "agentmem.sentry-dsn",
         "agentmem.sql-password",
+        "agentmem.wifi-password",
         "agentmem.mnemonic",
     }
 )
@@ -128,6 +131,12 @@ def kind_of(rule: str) -> str:
 def is_helper(rule: str) -> bool:
     """Is *rule*, which the catalogue hides, one for what stands beside a secret?"""
     return bare(rule).endswith(_HELPERS)
+
+
+@cache
+def vendor_of(rule: str) -> str:
+    """Return the vendor's word of a rule of the catalogue."""
+    return bare(rule).partition("-")[0]
 
 
 @cache

@@ -55,7 +55,7 @@ _RARITY: Final = bytes(_OFTEN.find(sign) % 256 for sign in range(256))
 _RUN: Final = re.compile(rb'[^\x00-\x1f"\\/\x7f-\xff]+')
 """What JSON writes as it is, or by its number."""
 
-_NUMBERED: Final = tuple(rb"\u00%d" % tens for tens in range(2, 8))
+NUMBERED: Final = tuple(rb"\u00%d" % tens for tens in range(2, 8))
 """How a plain character begins that is written by its number."""
 
 _BASE64: Final = re.compile(rb"[A-Za-z0-9+/_-]*={0,2}")
@@ -100,15 +100,11 @@ class Literals:
             probes.update(probes_of(value.encode("utf-8", "replace")))
         self._forms = list(forms.values())
         self._exact = automaton(list(forms), overlapping=True) if forms else None
-        self._probe = (
-            automaton(sorted({*probes, *_NUMBERED}), overlapping=False) if probes else None
-        )
+        self._probe = automaton(sorted({*probes, *NUMBERED}), overlapping=False) if probes else None
 
     def candidates(self, data: bytes) -> list[int]:
         """Return offsets in *data*, rising, with at least one on each line where a value may be."""
-        if self._probe is None:
-            return []
-        return [start for _, start, _ in self._probe.find_matches_as_indexes(data)]
+        return [] if self._probe is None else places(self._probe, data)
 
     def find(self, text: bytes) -> list[Hit]:
         """Return where in *text*, which is decoded, values stand; none overlaps another.
@@ -140,6 +136,11 @@ def automaton(patterns: list[bytes], *, overlapping: bool) -> Automaton:
         ahocorasick_rs.MatchKind.Standard,
         kind.NoncontiguousNFA if overlapping else kind.DFA if small else kind.ContiguousNFA,
     )
+
+
+def places(search: Automaton, data: bytes) -> list[int]:
+    """Return offsets in *data*, rising, with at least one on each line that holds a pattern."""
+    return [start for _, start, _ in search.find_matches_as_indexes(data)]
 
 
 def forms_of(value: str) -> Iterator[tuple[bytes, bool]]:

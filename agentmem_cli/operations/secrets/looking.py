@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     class Scans(Protocol):
         """What finds secrets in bytes: `engine.Detector`."""
 
+        @property
+        def is_ready(self) -> bool:
+            """Whether a look begins at once."""
+            ...
+
         def scan(self, data: bytes) -> Spans:
             """Return them in their order."""
             ...
@@ -91,6 +96,11 @@ class Eye:
         self._masks = looking.masks
         self._scan = looking.detector.scan if looking.detector is not None else None
         self._patterns = [*looking.given.patterns, *map(_beside, looking.given.beside)]
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a look begins at once; else there is time for other things."""
+        return self.looking.detector is None or self.looking.detector.is_ready
 
     @property
     def is_blind(self) -> bool:

@@ -184,7 +184,10 @@ def query(data: bytes, start: int, end: int) -> Found:
 def netrc(data: bytes, start: int, end: int) -> Found:
     """Judge the password of a line of netrc, or of one that reads like it."""
     before = data[max(0, start - 240) : start].lower()
-    if b"anonymous" in before or (b"machine" not in before and _text(data, start, end).isalpha()):
+    is_told = b"machine" in before or b"default login" in before
+    if b"anonymous" in before or (
+        not is_told and _text(data, start, end).strip("().,;:").isalpha()
+    ):
         return []
     return told_password(data, start, end)
 
@@ -241,12 +244,17 @@ def member(data: bytes, start: int, end: int) -> Found:
     return [(first, end, None)]
 
 
+_OPENSSL: Final = (b"pass:", b"env:", b"file:", b"fd:")
+
+
 def option(data: bytes, start: int, end: int) -> Found:
     """Judge the value of a command's option with a secret's name."""
     value_place = value_at(data, start)
     end = value_place.end
     if data[end - 1 : end] == b"\\":
         end -= 1
+    if data[start:end].startswith(_OPENSSL):
+        return []  # the rule for openssl knows where the password is, or that it is elsewhere
     value = _text(data, start, end)
     name = _text(data, max(0, start - 40), start).rstrip("\"'=: ,").rpartition(" ")[2]
     if NO_SECRET.search(name):

@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from agentmem_cli.operations.secrets import kinds, pem, places
+from agentmem_cli.operations.secrets import commands, kinds, pem, places
 from agentmem_cli.operations.secrets.assigned import (
     assigned_key,
     assigned_password,
     assigned_secret,
 )
 from agentmem_cli.operations.secrets.extents import trimmed
+from agentmem_cli.operations.secrets.helpers import is_told_by_name
 from agentmem_cli.operations.secrets.spans import Span
 from agentmem_cli.operations.secrets.words import is_wordy, likeness
 
@@ -45,7 +46,7 @@ def judge(data: bytes, start: int, end: int, rule: str, *, visible: bool = True)
     """
     kind, confidence = kinds.kind_of(rule), kinds.confidence_of(rule)
     if not visible and kinds.is_helper(rule):
-        confidence = "low"
+        confidence = "medium" if is_told_by_name(data, start, end, kinds.vendor_of(rule)) else "low"
     own = _JUDGES.get(kinds.bare(rule))
     if own is not None:
         found = own(data, start, end)
@@ -125,6 +126,8 @@ _JUDGES: Final[dict[str, Judge]] = {
     "sql-password": places.told_password,
     "mysql-password": places.told_password,
     "client-password": places.told_password,
+    "command-password": commands.command_password,
+    "wifi-password": commands.network_key,
     "piped-password": places.told_password,
     "option-secret": places.option,
     "prose-password": places.prose_password,

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
-from agentmem_cli.errors import AgentMemError, EngineMissing
+from agentmem_cli.errors import AgentMemError
 from agentmem_cli.operations.outside import Passed
 from agentmem_cli.operations.rewrites import hint_at_text
 from agentmem_cli.operations.secrets.working import How, Outcome, Target, veil_of, work
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from concurrent.futures import Future
+    from multiprocessing.context import BaseContext
 
     from agentmem_cli.operations.secrets.looking import Looking
     from agentmem_cli.operations.secrets.spec import Spec
@@ -25,6 +28,7 @@ def run_all(
     *,
     jobs: int = 1,
     advance: Callable[[int], None] | None = None,
+    slow: Callable[[], None] | None = None,
 ) -> Iterator[Outcome]:
     """Work on *targets* and yield what came of each, in their order.
 
@@ -36,23 +40,26 @@ def run_all(
         spec: What is looked for.
         jobs: Processes at once; each has as many threads as *spec* says.
         advance: Told the bytes that passed.
+        slow: Called once where rules must be compiled first.
 
     Raises:
         EngineMissing: The engine's package is not installed.
     """
     if jobs <= 1 or len(targets) <= 1:
-        looking = _looking_of(spec)
+        looking = _looking_of(spec, slow)
         for target in targets:
             yield attempt(target, how, looking, advance)
         return
-    yield from _in_processes(targets, how, spec, min(jobs, len(targets)), advance)
+    yield from _in_processes(targets, how, spec, min(jobs, len(targets)), advance, slow)
 
 
-def hidden(passed: Sequence[Passed], spec: Spec) -> list[Passed]:
+def hidden(
+    passed: Sequence[Passed], spec: Spec, slow: Callable[[], None] | None = None
+) -> list[Passed]:
     """Return what was passed by, told without the secrets in its names."""
     if not passed:
         return []
-    looking = _looking_of(spec)
+    looking = _looking_of(spec, slow)
     veils = [
         (each, veil_of(Target(each.path, each.path, is_session=False), looking)) for each in passed
     ]
@@ -63,9 +70,9 @@ _READY: list[tuple[Spec, Looking]] = []
 """What this process looks with: made once, though a run may look several times."""
 
 
-def _looking_of(spec: Spec) -> Looking:
+def _looking_of(spec: Spec, slow: Callable[[], None] | None = None) -> Looking:
     if not _READY or _READY[0][0] is not spec:
-        _READY[:] = [(spec, spec.looking())]
+        _READY[:] = [(spec, spec.looking(slow))]
     return _READY[0][1]
 
 
@@ -133,7 +140,7 @@ class Hidden(AgentMemError):
 
 
 _LOOKING: list[Looking] = []
-"""Of a process of the pool: what it looks with."""
+"""Of a process of the pool, and before it is forked: what it looks with."""
 
 
 def _begin(spec: Spec) -> None:
@@ -141,23 +148,32 @@ def _begin(spec: Spec) -> None:
 
     # Why: Ctrl-C reaches every process of the terminal; the first one ends the others.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _LOOKING.append(spec.looking())
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if not _LOOKING:
+        _LOOKING.append(spec.looking())
 
 
 def _one(target: Target, how: How) -> Outcome:
     return attempt(target, how, _LOOKING[0])
 
 
-def _check(spec: Spec) -> None:
-    # Why here first: what no process can begin with is told once and plainly.
-    if not spec.rules:
-        return
-    from importlib.util import find_spec
+def _ready(spec: Spec, slow: Callable[[], None] | None) -> BaseContext:
+    """Return how processes are made, once what they look with is ready or kept for them.
 
-    if find_spec("kingfisher_sdk") is None:
-        raise EngineMissing
-    if spec.only or spec.skip:
-        _looking_of(spec)
+    Why forked on Linux: 0.5 s of imports and rules are theirs at once. Elsewhere the system's
+    own libraries do not bear it.
+    """
+    from multiprocessing import get_context
+
+    # Why here first: what no process can begin with is told once and plainly.
+    looking = _looking_of(spec, slow)
+    if sys.platform != "linux":
+        return get_context("spawn")
+    if looking.detector is not None:
+        # Why: it waits for the rules, and a process that is forked has no thread to load them.
+        looking.detector.scan(b"")
+    _LOOKING[:] = [looking]
+    return get_context("fork")
 
 
 def _in_processes(
@@ -166,19 +182,22 @@ def _in_processes(
     spec: Spec,
     jobs: int,
     advance: Callable[[int], None] | None,
+    slow: Callable[[], None] | None,
 ) -> Iterator[Outcome]:
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
-    from multiprocessing import get_context
 
-    _check(spec)
-    spawn = get_context("spawn")
-    pool = ProcessPoolExecutor(jobs, mp_context=spawn, initializer=_begin, initargs=(spec,))
+    context = _ready(spec, slow)
+    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin, initargs=(spec,))
+    passes = 3 if how.redact else 1
     try:
-        for outcome in pool.map(_one, targets, [how] * len(targets)):
+        begun: dict[int, Future[Outcome]] = {}
+        for index, size in largest_first(targets):
+            begun[index] = pool.submit(_one, targets[index], how)
             if advance is not None:
-                advance(outcome.size * (3 if how.redact else 1))
-            yield outcome
+                begun[index].add_done_callback(_advancing(advance, size * passes))
+        for index in range(len(targets)):
+            yield begun.pop(index).result()
     except BrokenProcessPool:
         msg = "a process of --jobs was ended from outside"
         raise AgentMemError(msg, hint="What it worked on is whole. Try --jobs 1.") from None
@@ -188,4 +207,39 @@ def _in_processes(
             process.terminate()
         raise
     finally:
+        _LOOKING.clear()
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def largest_first(targets: Sequence[Target]) -> list[tuple[int, int]]:
+    """Return the index and the bytes of each target, in the order in which they are begun.
+
+    Why so: a large one that is begun last keeps one process busy and the others idle.
+    """
+    sizes = [(index, _size(target)) for index, target in enumerate(targets)]
+    return sorted(sizes, key=lambda each: -each[1])
+
+
+def _advancing(advance: Callable[[int], None], size: int) -> Callable[[Future[Outcome]], None]:
+    def done(_: Future[Outcome]) -> None:
+        advance(size)
+
+    return done
+
+
+def _size(target: Target) -> int:
+    """Return the bytes of a target; what cannot be asked counts nothing."""
+    if not target.is_session:
+        return _size_of(target.path)
+    return sum(
+        _size_of(os.path.join(folder, name))  # noqa: PTH118 - thousands of names
+        for folder, _, names in os.walk(target.path)
+        for name in names
+    )
+
+
+def _size_of(path: str) -> int:
+    try:
+        return os.lstat(path).st_size
+    except OSError:
+        return 0

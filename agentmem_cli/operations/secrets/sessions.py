@@ -37,6 +37,8 @@ PACKED: Final = {
     b"\xfd7zXZ": "xz",
     b"BZh": "bzip2",
     b"7z\xbc\xaf": "7-Zip",
+    b"Rar!\x1a\x07": "RAR",
+    b"\x04\x22\x4d\x18": "lz4",
 }
 """How files begin whose bytes say nothing until they are unpacked."""
 _WIDE: Final = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
@@ -179,7 +181,7 @@ def _file(search: Search, name: str, opened: LogFile) -> None:
     how = how_to_read(name, head)
     where = file_name(name)
     if is_packed(head):
-        _packed(search, where, opened)
+        look_at_packed(search, where, opened)
         return
     if how == "skip":
         _bytes(search, where, opened, head)
@@ -208,7 +210,8 @@ class Unpacking:
         return next(self._chunks, b"")
 
 
-def _packed(search: Search, where: str, opened: LogFile) -> None:
+def look_at_packed(search: Search, where: str, opened: LogFile) -> None:
+    """Look at what zstd has packed; what cannot be read of it is told as unread."""
     source = Unpacking(opened)
     try:
         search.lines(where, source)

@@ -11,6 +11,7 @@ from agentmem_cli.operations.secrets.masks import Masks
 from agentmem_cli.operations.secrets.pii import GROUPS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from agentmem_cli.operations.secrets.engine import Detector
@@ -42,8 +43,8 @@ class Spec(NamedTuple):
         """Whether findings are told with the digits that their masks have."""
         return self.key is not None
 
-    def looking(self) -> Looking:
-        """Make what looks; 0.4 s, where there are rules.
+    def looking(self, slow: Callable[[], None] | None = None) -> Looking:
+        """Make what looks; *slow* is called once where rules must be compiled for it.
 
         Raises:
             EngineMissing: The engine's package is not installed.
@@ -53,7 +54,7 @@ class Spec(NamedTuple):
         if self.rules:
             from agentmem_cli.operations.secrets.engine import Detector
 
-            detector = Detector(groups=self.groups, cache_dir=self.cache_dir)
+            detector = Detector(groups=self.groups, cache_dir=self.cache_dir, slow=slow)
             self._check_kinds(detector)
         masks = Masks(self.key, keep=self.keep, allowed=self.allowed)
         kinds: frozenset[str] | None = None

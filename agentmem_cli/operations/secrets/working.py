@@ -9,11 +9,22 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from agentmem_cli.operations.imports.packed import is_packed
 from agentmem_cli.operations.outside import Care, changing, check_may_change
 from agentmem_cli.operations.rewrites import TOOL
+from agentmem_cli.operations.secrets.find import Search
 from agentmem_cli.operations.secrets.findings import Findings, Place, Unread
 from agentmem_cli.operations.secrets.looking import Eye
 from agentmem_cli.operations.secrets.plain import Plain
+from agentmem_cli.operations.secrets.proof import prove
+from agentmem_cli.operations.secrets.receipt import ADVICE, SCHEMA, digests, told_of
+from agentmem_cli.operations.secrets.redaction import Unproven, Wishes, redact_session
+from agentmem_cli.operations.secrets.sessions import (
+    look_at_packed,
+    look_at_session,
+    masker_of,
+    why_unread,
+)
 from agentmem_cli.operations.secrets.single import SingleFile
 from agentmem_cli.operations.secrets.told import BLOBS, Row, Skipped, Veil, rows_of, skipped_of
 from agentmem_cli.session.mapping import is_text
@@ -155,9 +166,6 @@ def _session(
     target: Target, how: How, looking: Looking, advance: Callable[[int], None] | None
 ) -> Outcome:
     from agentmem_cli.operations.catalog import Found, open_session
-    from agentmem_cli.operations.secrets.proof import prove
-    from agentmem_cli.operations.secrets.redaction import Wishes, redact_session
-    from agentmem_cli.operations.secrets.sessions import look_at_session, masker_of
 
     # Why by redact: what a crash left undone is finished by whoever changes.
     store = open_session(
@@ -266,7 +274,7 @@ def _file(
     if not how.redact:
         with Swap(target.path) as swap:
             single, findings = _look(swap, target, looking, advance)
-            if findings.values:
+            if findings.values and not single.is_packed:
                 fate: Fate = "mask" if single.may_change else "bytes"
                 found = [
                     row if row.fate != "mask" else row._replace(fate=fate)
@@ -312,29 +320,34 @@ class _Looked(NamedTuple):
     file: SingleFile
     may_change: bool
     """Whether it is text: in other bytes nothing is masked."""
+    is_packed: bool = False
+    """Whether it was looked at unpacked."""
 
 
 def _look(
     swap: Swap, target: Target, looking: Looking, advance: Callable[[int], None] | None
 ) -> tuple[_Looked, Findings]:
     """Look at an open file and its name."""
-    from agentmem_cli.operations.secrets.sessions import why_unread
-
     single = SingleFile(target.id, looking, advance)
     source = swap.reader()
     head = source.read(HEAD_BYTES)
-    findings = single.scan(source)
-    named = _name(target, looking)
-    findings.rows += named
+    if is_packed(head):
+        with swap.opened() as opened, Search(looking, advance) as search:
+            look_at_packed(search, target.id, opened)
+        single.findings = search.findings
+    else:
+        single.scan(source)
+    findings = single.findings
+    findings.rows += _name(target, looking)
     if is_text(head, HEAD_BYTES):
         return _Looked(single, may_change=True), findings
     findings.rows = [
         row._replace(fate="bytes") if row.fate == "mask" else row for row in findings.rows
     ]
-    why = why_unread(head)
+    why = None if is_packed(head) else why_unread(head)
     if why is not None:
         findings.unread.append(Unread(Place(target.id), why))
-    return _Looked(single, may_change=False), findings
+    return _Looked(single, may_change=False, is_packed=is_packed(head)), findings
 
 
 def _name(target: Target, looking: Looking) -> list[Finding]:
@@ -350,16 +363,12 @@ def _name(target: Target, looking: Looking) -> list[Finding]:
 def _refuse_unproven(left: list[Finding]) -> None:
     bad = [row for row in left if row.fate == "mask"]
     if bad:
-        from agentmem_cli.operations.secrets.redaction import Unproven
-
         raise Unproven(bad)
 
 
 def _receipt(
     swap: Swap, single: SingleFile, masked: Masked, how: How, looking: Looking, target: Target
 ) -> Object:
-    from agentmem_cli.operations.secrets.receipt import ADVICE, SCHEMA, digests, told_of
-
     name = veil_of(target, looking, single.findings)(single.name)
     with swap.opened() as old, swap.staged() as new:
         changed: JSON = [{"in": name, "lines": masked.lines, **digests(old, new, looking)}]

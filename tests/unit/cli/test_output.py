@@ -169,6 +169,10 @@ def test_the_pager_is_the_persons_own_where_there_is_one(tmp_path: Path) -> None
     path = str(tmp_path)
 
     assert output.pager_command({"PAGER": "'my pager' -x", "PATH": path}) == ["my pager", "-x"]
+    assert output.pager_command({"AGENTMEM_PAGER": "'my pager'", "PAGER": "x", "PATH": path}) == [
+        "my pager"
+    ]
+    assert output.pager_command({"AGENTMEM_PAGER": "", "PAGER": "'my pager'", "PATH": path}) == []
     assert output.pager_command({"PAGER": "", "PATH": path}) == []
     assert output.pager_command({"PAGER": "cat", "PATH": path}) == []
     assert output.pager_command({"PAGER": "'unclosed", "PATH": path}) == []

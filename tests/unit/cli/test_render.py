@@ -157,6 +157,7 @@ def test_progress_is_drawn_on_a_terminal(
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr(render, "BAR_AFTER_S", 0)
     settings = Settings(environ={})
     settings.talks = True
 
@@ -168,3 +169,39 @@ def test_progress_is_drawn_on_a_terminal(
     drawn = capsys.readouterr().err
     assert "read␛ing [red]" in drawn
     assert "100/100 bytes" in drawn
+
+
+def test_short_work_draws_no_bar(capsys: pytest.CaptureFixture[str]) -> None:
+    settings = Settings(environ={})
+    settings.talks = True
+
+    with render.progress("reading", 100, settings) as advance:
+        assert advance is not None
+        advance(100)
+
+    assert capsys.readouterr().err == ""
+
+
+def test_columns_that_can_be_spared_go_before_a_row_is_too_wide() -> None:
+    columns = [
+        render.Column("NAME", least=6),
+        render.Column("SIZE", "right", spare=1),
+        render.Column("SHARE", "right", spare=2),
+        render.Column("STATE"),
+    ]
+    rows = [["a name of some length", "123 MB", "50.0 %", "missing"]]
+
+    def headings(wide: int) -> list[str]:
+        settings = Settings(environ={})
+        settings.columns = wide
+        held = io.BytesIO()
+        with Output(held) as out:
+            render.table(out, columns, rows, settings)
+        lines = held.getvalue().decode().splitlines()
+        assert all(text.width(line) <= wide for line in lines)
+        return lines[0].split()
+
+    assert headings(80) == ["NAME", "SIZE", "SHARE", "STATE"]
+    assert headings(25) == ["NAME", "SIZE", "STATE"]
+    assert headings(16) == ["NAME", "STATE"]
+    assert headings(12) == ["NAME", "STA…"]

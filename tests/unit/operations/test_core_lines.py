@@ -30,7 +30,7 @@ TEXTS = st.text(st.sampled_from("ab\n\r\t\0\ud800é"), max_size=12)
         ("a\n", "x", "a\nx"),
         ("a\r\n", "x\n", "a\r\nx\n"),
         ("a\r", "x", "a\r\nx"),
-        ("a", "", "a\n"),
+        ("a", "", "a"),
         ("a\t", "\tx", "a\t\n\tx"),
     ],
 )
@@ -107,10 +107,17 @@ def test_places_that_overlap_are_counted() -> None:
     assert replace("aaaa", "aa", "x", everywhere=True) == "xx"
 
 
-@pytest.mark.parametrize("nth", [0, 3, -1])
-def test_a_place_that_is_not_there_is_told(nth: int) -> None:
-    with pytest.raises(NotFoundError, match="stands 2 times"):
-        replace("a a", "a", "x", nth=nth)
+@pytest.mark.parametrize(("text", "nth", "often"), [("a a", 3, "2 times"), ("a", 2, "once")])
+def test_a_place_that_is_not_there_is_told(text: str, nth: int, often: str) -> None:
+    with pytest.raises(NotFoundError, match=f"stands {often}"):
+        replace(text, "a", "x", nth=nth)
+
+
+@pytest.mark.parametrize("nth", [0, -1])
+@pytest.mark.parametrize("content", ["a a", "", "b"])
+def test_a_count_that_there_cannot_be_does_not_fit(content: str, nth: int) -> None:
+    with pytest.raises(UsageError, match=f"--nth {nth}: the first is 1"):
+        replace(content, "a", "x", nth=nth)
 
 
 @given(TEXTS)

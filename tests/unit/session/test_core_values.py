@@ -93,8 +93,6 @@ def test_writing_and_reading_a_block_are_inverse(
         ({"content": "x", "undoes": "1"}, "its undoes is a text"),
         ({"content": "x", "read_only": 1}, "its read_only is a number"),
         ({"content": "x", "description": False}, "its description is true or false"),
-        ({"content": "é" * 8193}, "its content is 16386 bytes"),
-        ({"content": "x", "label": "é" * 33}, "its label is 66 bytes"),
     ],
 )
 def test_a_value_of_another_shape_is_named_with_why(value: JSON, why: str) -> None:
@@ -154,3 +152,18 @@ def test_the_hash_is_of_what_the_block_says_and_not_of_who_said_it() -> None:
     assert one.digest() != StoredBlock(BLOCK._replace(content="Eve")).digest()
     assert one.digest() != StoredBlock(BLOCK._replace(label=None)).digest()
     assert one.digest() != one._replace(read_only=True).digest()
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ({"content": "é" * 8193}, "its content is 16386 bytes; a block holds 16384"),
+        ({"content": "x", "label": "é" * 33}, "its label is 66 bytes; 64 are allowed"),
+    ],
+)
+def test_a_block_that_is_larger_than_it_may_be_is_one_and_is_told(value: JSON, why: str) -> None:
+    values = CoreValues.of({"core_memory.human": value})
+
+    assert values.bad == {}
+    assert values.large == {"core_memory.human": why}
+    assert [block.block_type for block in values.shown()] == ["human"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agentmem_cli.storage import swapping
 from agentmem_cli.storage.swapping import Swap
 
 if TYPE_CHECKING:
@@ -108,20 +109,83 @@ def test_a_link_is_refused(file: Path) -> None:
         Swap(str(link))
 
 
+def part(path: Path, digit: str) -> Path:
+    """Put a part file beside a file, as a killed run leaves it."""
+    made = path.with_name(f".agentfile-{digit * 32}.rig-part")
+    made.write_bytes(b"x")
+    return made
+
+
 def test_part_files_that_a_killed_run_left_go_and_others_stay(file: Path) -> None:
-    old = file.with_name(f".agentfile-{'0' * 32}.rig-part")
-    fresh = file.with_name(f".agentfile-{'1' * 32}.rig-part")
+    left = part(file, "0")
     other = file.with_name(".other.rig-part")
-    for path in (old, fresh, other):
-        path.write_bytes(b"x")
-    for path in (old, other):
-        os.utime(path, (1, 1))
+    other.write_bytes(b"x")
 
     with Swap(str(file)) as swap:
         swap.write(NEW)
         swap.install()
 
-    assert names(file) == sorted([fresh.name, other.name, file.name])
+    assert not left.exists()
+    assert names(file) == sorted([other.name, file.name])
+
+
+def test_a_part_file_that_is_being_written_is_no_leftover(file: Path) -> None:
+    with Swap(str(file)) as swap:
+        swap.write(NEW)
+        (name,) = [each for each in names(file) if each != file.name]
+        path = str(file.with_name(name))
+        with Swap(str(file)) as second:
+            second.write(NEW)
+            told = swapping.is_left(path), swapping.take_away(path)
+
+    assert told == (False, False)
+    assert names(file) == [file.name]
+
+
+def test_a_left_part_file_is_known_and_taken_away(file: Path) -> None:
+    path = str(part(file, "1"))
+
+    told = swapping.is_left(path), swapping.take_away(path), swapping.is_left(path)
+
+    assert told == (True, True, False)
+
+
+def test_where_no_lock_can_tell_only_an_old_part_file_is_a_leftover(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(swapping, "_locked", lambda _: None)
+    old, fresh = part(file, "0"), part(file, "1")
+    os.utime(old, (1, 1))
+
+    with Swap(str(file)) as swap:
+        swap.write(NEW)
+        swap.install()
+
+    assert names(file) == sorted([fresh.name, file.name])
+
+
+def test_a_part_file_that_goes_before_it_is_locked_is_made_anew(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locked = swapping._locked
+    gone: list[str] = []
+
+    def late(descriptor: int) -> bool | None:
+        if not gone:
+            (name,) = [each for each in names(file) if each != file.name]
+            file.with_name(name).unlink()
+            gone.append(name)
+        return locked(descriptor)
+
+    monkeypatch.setattr(swapping, "_locked", late)
+
+    with Swap(str(file)) as swap:
+        swap.write(NEW)
+        installed = swap.install()
+
+    assert installed
+    assert file.read_bytes() == NEW
+    assert names(file) == [file.name]
 
 
 def test_a_second_name_is_told(file: Path) -> None:
