@@ -7,6 +7,7 @@ from bisect import bisect_left, bisect_right
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from agentmem_cli.operations.secrets.bookkeeping import book_of
 from agentmem_cli.operations.secrets.encoded import decoded
 from agentmem_cli.operations.secrets.escaped import plainly
 from agentmem_cli.operations.secrets.events import Document, event_of
@@ -132,7 +133,7 @@ class Eye:
 
     def look(self, raw: bytes, place: Place, *, is_record: bool = False) -> Found:
         """Look at one event, at every string of it."""
-        event = event_of(raw, is_record=is_record)
+        event = event_of(raw, is_record=is_record, book=book_of(place.name))
         if isinstance(event, Document):
             return self._document(event, place)
         return self.plain(event, place)
@@ -167,7 +168,7 @@ class Eye:
                 if leaf.structure is not None:
                     if len(parts) > 1 or not _is_told(leaf, first, last, span):
                         continue
-                    fate = "structural"
+                    fate = "name" if leaf.structure == "name" else "structural"
                 row = Finding(
                     place, leaf.path, leaf.token.is_key, first, last, *span[2:],
                     leaf.text[first:last], fate,

@@ -7,6 +7,7 @@ from collections import Counter
 from operator import is_not
 from typing import TYPE_CHECKING, Final
 
+from agentmem_cli.operations.secrets.bookkeeping import book_of
 from agentmem_cli.operations.secrets.deltas import MARKS, joined
 from agentmem_cli.operations.secrets.events import Document, event_of
 from agentmem_cli.operations.secrets.findings import Finding, Place
@@ -76,7 +77,7 @@ class Masker:
         """
         spots = self._marks.spots.get(event_key(raw), []) if self._marks.spots else []
         parts = self._marks.lines.get((name, number), ()) if self._marks.lines else ()
-        event = event_of(raw, is_record=is_record)
+        event = event_of(raw, is_record=is_record, book=book_of(name))
         place = Place(name, number)
         if isinstance(event, Document):
             wanted = self._in_document(event, place, spots)
@@ -148,7 +149,8 @@ class Masker:
                     wanted.append(Spot(index, first, last, mask))
                 elif leaf.structure not in NAMES:
                     hit = Hit(first, last, value)
-                    row = self._row(place, leaf.path, hit, "structural", is_key=leaf.token.is_key)
+                    fate = _fate(leaf.structure)
+                    row = self._row(place, leaf.path, hit, fate, is_key=leaf.token.is_key)
                     self.left.append(row)
         return wanted
 
@@ -172,14 +174,14 @@ class Masker:
         self, name: str, number: int, raw: bytes, *, is_record: bool = False
     ) -> list[Finding]:
         """Return the values that are still in an event; ``structural`` where they are form."""
-        event = event_of(raw, is_record=is_record)
+        event = event_of(raw, is_record=is_record, book=book_of(name))
         place = Place(name, number)
         found: list[Finding] = []
         if isinstance(event, Document):
             for leaf in event.leaves:
                 if leaf.structure in NAMES:
                     continue
-                fate: Fate = "mask" if leaf.structure is None else "structural"
+                fate = _fate(leaf.structure)
                 data = leaf.text.encode("utf-8", "replace")
                 found += [
                     self._row(place, leaf.path, hit, fate, is_key=leaf.token.is_key)
@@ -219,6 +221,12 @@ class Masker:
                 mask = self._masks.mask(self._values[hit.value], self._kinds[hit.value])
                 self._marks.take(name, parts, mask)
         return found
+
+
+def _fate(structure: str | None) -> Fate:
+    if structure is None:
+        return "mask"
+    return "name" if structure == "name" else "structural"
 
 
 def _sealed(event: Document, wanted: list[Spot]) -> int:
