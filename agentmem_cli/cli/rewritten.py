@@ -143,10 +143,12 @@ def rewrite(
 
     A line of the file is: literal ==> new, or: regex:expression ==> new.
     Lines that begin with # are passed over; docs and README tell the rest.
+    Bytes that are no text stay; the exit status is 1 where they may hold it.
     It replaces what is there and cannot be undone.
     """
     given = dict(locals())
-    from agentmem_cli.cli.rewritten_words import run_rewrite, run_rewrite_files
+    from agentmem_cli.cli.rewritten_files import run_rewrite_files
+    from agentmem_cli.cli.rewritten_words import run_rewrite
 
     settings = Settings.of(context)
     sought = Sought(given)
