@@ -231,11 +231,12 @@ class _Run:
 
     def redact(self, *, yes: bool, receipt: str | None, allow_unread: bool) -> int | None:
         """Mask, after a look and a question where a person can answer it."""
+        from agentmem_cli.cli.interrupts import deaf
         from agentmem_cli.cli.many import confirm
         from agentmem_cli.cli.output import talk
         from agentmem_cli.cli.redacted import Receipts, Redacted
         from agentmem_cli.cli.render import count, progress
-        from agentmem_cli.operations.secrets.pool import hidden, run_all
+        from agentmem_cli.operations.secrets.pool import Run, hidden
 
         kept = None if receipt is None else Receipts(Path(receipt))
         if not yes:
@@ -250,16 +251,17 @@ class _Run:
         passed = hidden(self._passed, self._spec, tell_slow)
         told = Redacted(self._settings, self._targets, passed, json=self._json)
         how = self._how._replace(redact=True)
-        with progress("redact", self._total(3), self._settings) as advance:
-            for outcome in run_all(
-                self._targets,
-                how,
-                self._spec,
-                jobs=self._jobs or 1,
-                advance=advance,
-                slow=tell_slow,
-            ):
-                told.take(outcome)
+        run = Run(self._targets, how, self._spec, jobs=self._jobs or 1, slow=tell_slow)
+        try:
+            with progress("redact", self._total(3), self._settings) as advance:
+                for outcome in run.outcomes(advance):
+                    told.take(outcome)
+        except KeyboardInterrupt:
+            deaf()  # Why: who is impatient is to learn, too, what was changed.
+            told.stopped(run.stop(), kept)
+            raise
+        finally:
+            run.stop()
         return told.finish(kept, allow_unread=allow_unread)
 
     def _total(self, passes: int) -> int | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agentmem_cli.operations.secrets import engine
+from agentmem_cli.operations.secrets import engine, pool
 from agentmem_cli.storage import swapping
 from tests.cli.running import header, join, message, ok, pushed, run, said, tree, write
 from tests.cli.test_scan import PASSWORD, PLACES, TOKEN, found, hides, plant, session
@@ -18,6 +18,8 @@ from tests.secrets_made import StandIn, made, token
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from agentmem_cli.operations.secrets.looking import Looking
+    from agentmem_cli.operations.secrets.working import How, Outcome, Target
     from agentmem_cli.session.codec import Object
     from tests.cli.running import Done
 
@@ -623,3 +625,30 @@ def test_the_key_of_masks_is_private_and_one_secret_has_one_mask(
     key = tmp_path / "config" / "mask.key"
     assert key.stat().st_mode & 0o777 == 0o600
     assert len({word[word.index("[") :] for word in masks}) == 1
+
+
+def test_a_run_that_is_interrupted_says_what_it_changed(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b", "c"):
+        session(root, name)
+    real, receipt = pool.attempt, tmp_path / "receipt"
+
+    def attempt(each: Target, how: How, looking: Looking, advance: Any) -> Outcome:  # noqa: ANN401 - as it is given
+        if each.id == "b":
+            raise KeyboardInterrupt
+        return real(each, how, looking, advance)
+
+    monkeypatch.setattr(pool, "attempt", attempt)
+    done = run("redact", "--all", "--yes", "--force", "--receipt", receipt)
+    again = run("redact", "--all", "--yes", "--force", "--json")
+
+    told = json.loads(receipt.read_bytes())
+    assert done.status == again.status == 130
+    assert "a: 2 masks" in done.out
+    assert "b: was being worked on; it is as it was" in done.err
+    assert "Ended early: 1 of 3 sessions changed." in done.err
+    assert told["changed"] == 1
+    assert told["stopped"] == [{"target": "b", "state": "unchanged"}]
+    assert again.objects[-1]["stopped"] == told["stopped"]
+    assert hides(done, TOKEN, PASSWORD)
