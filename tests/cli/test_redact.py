@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -652,3 +653,54 @@ def test_a_run_that_is_interrupted_says_what_it_changed(
     assert told["stopped"] == [{"target": "b", "state": "unchanged"}]
     assert again.objects[-1]["stopped"] == told["stopped"]
     assert hides(done, TOKEN, PASSWORD)
+
+
+def _written(value: str) -> bytes:
+    """A log in which one secret stands bare, in an address, twice in one, and under two names."""
+    once = value.replace("/", "%2F")
+    twice = once.replace("%", "%25")
+    said_ = [f"password={once} q={value}", f"api_key={value}", f"so {once} and {twice}", value]
+    return join([header(), *(said(seq, text) for seq, text in enumerate(said_, 1))])
+
+
+def test_one_secret_has_one_mask_however_it_is_written(root: Path) -> None:
+    value = "q9/zzXX81kkW"
+    log = write(root, "one", "main", _written(value))
+
+    done = redact("one")
+
+    masks = set(re.findall(rb"\[REDACTED:[a-z0-9:-]+\]", log.read_bytes()))
+    assert done.status == 0
+    assert len(masks) == 1
+    assert outcome(done)["masks"] == {"password": 6}
+    assert done.objects[-1]["targets"][0]["values"] == 1
+    assert not re.search(rb"zzXX81kkW", everything(root))
+
+
+def test_a_mark_to_keep_keeps_every_writing(root: Path, tmp_path: Path) -> None:
+    log = write(root, "one", "main", _written("q9/zzXX81kkW"))
+    before = log.read_bytes()
+    marks = {each["fingerprint"] for each in found(run("scan", "one", "--json"))}
+    allowed = tmp_path / "allowed"
+    run("scan", "one", "--allow-add", allowed)
+
+    (mark,) = marks
+    kept = redact("one", "--keep", mark)
+    listed = redact("one", "--allow", allowed)
+
+    assert kept.status == listed.status == 0
+    assert log.read_bytes() == before
+    assert len(json.loads(allowed.read_bytes())["allowed"]) == 1
+
+
+def test_a_secret_that_is_named_twice_has_one_mask(root: Path, tmp_path: Path) -> None:
+    lines = [header(), said(1, f"password={PASSWORD}"), said(2, f"see {PASSWORD}")]
+    log = write(root, "one", "main", join(lines))
+    literals = tmp_path / "literals"
+    literals.write_text(PASSWORD)
+
+    redact("one", "--literals", literals)
+
+    masks = re.findall(rb"\[REDACTED:[a-z0-9:-]+\]", log.read_bytes())
+    assert len(masks) == 2
+    assert len(set(masks)) == 1

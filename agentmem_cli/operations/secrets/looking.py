@@ -14,7 +14,7 @@ from agentmem_cli.operations.secrets.events import Document, event_of
 from agentmem_cli.operations.secrets.findings import Finding, Findings, Unread
 from agentmem_cli.operations.secrets.given import LITERAL, PATTERN, VARIABLE, Given
 from agentmem_cli.operations.secrets.marks import Spot, Streamed
-from agentmem_cli.operations.secrets.masks import MASK, Masks, blanked, filling
+from agentmem_cli.operations.secrets.masks import MASK, Masks, bare, blanked, filling
 from agentmem_cli.operations.secrets.plain import Characters
 from agentmem_cli.operations.secrets.spans import Span, Spans, merged
 from agentmem_cli.operations.secrets.words import is_shaped
@@ -198,8 +198,9 @@ class Eye:
         if is_shaped(row.value, "password" if row.kind in _OWN else row.kind):
             yield row.value, row.kind
         plain = plainly(row.value)
-        if plain != row.value and row.kind not in _OWN and is_shaped(plain, row.kind):
-            yield plain, row.kind
+        for each in dict.fromkeys((plain, bare(row.value))):
+            if each != row.value and row.kind not in _OWN and is_shaped(each, row.kind):
+                yield each, row.kind
         if "-----BEGIN" in row.value:
             yield from ((line, row.kind) for line in _lines_of_key(row.value)[:1])
         inner = decoded(row.value.encode("utf-8", "replace"))
