@@ -253,12 +253,20 @@ def _words(outcome: Outcome) -> str:
     """Say what was masked."""
     if not outcome.changed:
         return "nothing to mask"
-    told = f"{count(sum(outcome.kinds.values()), 'mask')} ({kinds_told(outcome.kinds)})"
+    masks, dropped = sum(outcome.kinds.values()), len(dropped_of(outcome))
+    parts = [f"{count(masks, 'mask')} ({kinds_told(outcome.kinds)})"] if masks else []
+    parts += [f"{count(dropped, 'blob')} given up"] if dropped else []
+    told = ", ".join(parts) or "changed"
     if outcome.signatures:
         told += f"; {count(outcome.signatures, 'signature')} of changed text removed"
     if not (outcome.left or outcome.skipped):
         told += "; proven: no masked value is left"
     return told
+
+
+def dropped_of(outcome: Outcome) -> list[JSON]:
+    """Return the blobs that were given up."""
+    return [] if outcome.receipt is None else _listed(outcome.receipt.get("dropped"))
 
 
 def receipt_lines(receipt: Object) -> list[str]:
@@ -275,12 +283,13 @@ def receipt_lines(receipt: Object) -> list[str]:
             if isinstance(each.get("lines"), int):
                 where = f", {count(each['lines'], 'line')}"  # type: ignore[arg-type]
             lines.append(f"changed: {each.get('in')}{where}")
+    lines += [f"given up: {each}" for each in _listed(receipt.get("dropped"))]
     return lines
 
 
 def _values(receipt: Object) -> str:
     number = receipt.get("values")
-    return count(number if isinstance(number, int) else 0, "different value")
+    return f"{count(number if isinstance(number, int) else 0, 'different value')} looked for"
 
 
 def ranges(numbers: Sequence[JSON]) -> str:
@@ -324,6 +333,7 @@ def _value(outcome: Outcome) -> Object:
         "masks": dict(sorted(outcome.kinds.items())),
         "strings": outcome.strings,
         "signatures_removed": outcome.signatures,
+        "dropped": dropped_of(outcome),
         "left": left,
         "unread": unread,
         "encrypted": outcome.opaque,

@@ -210,8 +210,13 @@ def test_blobs_are_given_up_when_asked(root: Path) -> None:
     blob.parent.mkdir(parents=True)
     blob.write_bytes(data)
 
-    done = redact("one", "--drop-blobs")
+    kept = redact("one")
+    done = run("redact", "one", "--drop-blobs", "--yes", "--force")
+    objects = redact("one", "--drop-blobs")
 
+    assert outcome(kept)["dropped"] == outcome(objects)["dropped"] == []
+    assert "one: 1 blob given up; proven: no masked value is left" in done.out
+    assert f"given up: files/blobs/{name}" in done.out
     assert done.status == 0
     assert not blob.exists()
     assert ok("show", "one").status == 0
