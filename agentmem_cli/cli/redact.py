@@ -53,6 +53,7 @@ from agentmem_cli.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from agentmem_cli.cli.secret_options import Meant
     from agentmem_cli.operations.outside import Passed
     from agentmem_cli.operations.secrets.spec import Spec
     from agentmem_cli.operations.secrets.working import How, Target
@@ -132,21 +133,49 @@ def redact(
         raise UsageError(msg)
     idle = idle_ms(if_idle, force=force)
     looks_only = dry_run or verify
-    if not looks_only:
-        check_asks(settings, yes=yes)
-        _check_input(settings, wishes, yes=yes)
-    meant = targets_of(
-        settings, words, sought, everything=everything, files=files, changes=not looks_only
-    )
+    meant = _meant(settings, given, sought, wishes, changes=not looks_only)
     spec = spec_of(settings, wishes, looks_only=looks_only, jobs=jobs)
     how = _how(settings, given, idle, fingerprints=spec.fingerprints)
     tell_removed(meant.removed, spec)
     run = _Run(settings, meant.targets, meant.passed, spec, how, jobs, json)
+    if looks_only and receipt is not None:
+        _tell_no_receipt()
     if verify:
         return run.look(verifies=True)
     if dry_run:
         return run.plan()
     return run.redact(yes=yes, receipt=receipt, allow_unread=allow_unread)
+
+
+def _meant(
+    settings: Settings,
+    given: Mapping[str, object],
+    sought: Sought,
+    wishes: Wishes,
+    *,
+    changes: bool,
+) -> Meant:
+    """Return what is to be worked on, once somebody can be asked or need not be."""
+    words = given["words"]
+    assert words is None or isinstance(words, list)
+    everything, files, yes = (bool(given[key]) for key in ("everything", "files", "yes"))
+    meant = None
+    if not files:
+        # Why before the question who answers: a slip in what is meant comes first. Of files it
+        # comes later, since what killed runs left is removed with it.
+        meant = targets_of(settings, words, sought, everything=everything, files=False)
+    if changes:
+        check_asks(settings, yes=yes)
+        _check_input(settings, wishes, yes=yes)
+    return meant or targets_of(
+        settings, words, sought, everything=everything, files=True, changes=changes
+    )
+
+
+def _tell_no_receipt() -> None:
+    from agentmem_cli.cli.output import warn
+
+    warn("--receipt: none is written, since this only looks")
 
 
 def _how(

@@ -152,15 +152,19 @@ def rewrite(
 
     settings = Settings.of(context)
     sought = Sought(given)
+    if files and (everything or sought.given):
+        raise UsageError("--files works on files, and --all and filters on sessions")
+    found = (
+        []
+        if files
+        else sessions_meant(settings, targets, sought, everything=everything, or_files=True)
+    )
     wanted = _wanted(settings, damaged, if_idle, force=force, dry_run=dry_run, yes=yes)
     if files:
-        if everything or sought.given:
-            raise UsageError("--files works on files, and --all and filters on sessions")
         pairs = _replacements(replace_file)
         return run_rewrite_files(
             settings, targets or (), pairs, wanted, force=force, yes=yes, json=json
         )
-    found = sessions_meant(settings, targets, sought, everything=everything, or_files=True)
     pairs = _replacements(replace_file)
     return run_rewrite(settings, found, pairs, wanted, yes=yes, json=json)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from agentmem_cli.errors import AgentMemError
 from agentmem_cli.operations.outside import Passed
+from agentmem_cli.operations.refused import UNCHANGED, hint_of, is_refusal
 from agentmem_cli.operations.rewrites import hint_at_text
 from agentmem_cli.operations.secrets.crew import Crew
 from agentmem_cli.operations.secrets.stopping import Begun, Stopped, files_of, state_of
@@ -165,6 +166,10 @@ def attempt(
     try:
         return work(target, how, looking, advance)
     except (AgentMemError, OSError) as error:
+        if how.redact and is_refusal(error) and not hasattr(error, "__notes__"):
+            error.add_note(UNCHANGED)
+        if isinstance(error, AgentMemError) and error.hint is None:
+            error.hint = hint_of(error)
         # Why without what it came from: that may hold bytes of what was read.
         error.__cause__ = error.__context__ = None
         return _failed(target, how, looking, error)
@@ -197,6 +202,8 @@ class Veiled(AgentMemError):
         hint = None if error.hint is None else veil(error.hint)
         veiled = cls(veil(str(error)), hint=hint)
         vars(veiled).update(exit_code=error.exit_code, kind=error.kind)
+        for note in getattr(error, "__notes__", ()):
+            veiled.add_note(veil(note))
         return veiled
 
 
