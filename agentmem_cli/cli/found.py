@@ -129,9 +129,8 @@ def grep(
     """Find a text in what messages say, in calls and in results.
 
     It looks at the decoded text, however the log spells it, of the messages
-    that stand now. Each line has its address, session:agent:mN, which show
-    takes: agentmem show SESSION --agent AGENT --from ADDRESS. The exit status
-    is 1 where nothing matches.
+    that stand now. Each line has its address, SESSION:AGENT:mN, which show
+    takes: agentmem show ADDRESS. The exit status is 1 where nothing matches.
     """
     from agentmem_cli.cli.sought import sessions_to_read
     from agentmem_cli.operations.needles import needle_of
