@@ -44,7 +44,7 @@ _agentmem_table() {
         _args='- @sessions+'
         ;;
     'stats')
-        _flags='--json --help -h'
+        _flags='--all --json --help -h'
         _vals='--agent=@agents --since=today,yesterday,1h,2h,1d,7d,30d --until=today,yesterday,1h,2h,1d,7d,30d --model= --label= --title= --larger=100kB,1MB,10MB,100MB,1GB --older=1h,12h,1d,7d,30d,90d --project=@folders'
         _args='@sessions+'
         ;;
@@ -298,7 +298,7 @@ _agentmem_table() {
         _args='@sessions+'
         ;;
     'verify')
-        _flags='--json --help -h'
+        _flags='--all --json --help -h'
         _args='@sessions+'
         ;;
     'repair')

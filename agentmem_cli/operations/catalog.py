@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from agentmem_cli.storage.directory import DirStore
 
 LAST = "@last"
-"""The session whose logs were written last."""
+"""The session that a listing shows first: the last updated one."""
 
 
 class Found(NamedTuple):
@@ -109,26 +109,18 @@ def find_all(root: Path, words: Sequence[str]) -> list[Found]:
 
 
 def last(root: Path) -> Found:
-    """Find the session whose logs were written last.
+    """Find the session that a listing shows first: the last updated one.
 
     Raises:
         NotFoundError: There is none under the root.
     """
-    from agentmem_cli.storage.survey import survey
+    from agentmem_cli.operations.listing import SORTS, ordered, rows
 
-    newest: tuple[int, str] | None = None
-    for name in names(str(root)):
-        try:
-            seen = survey(os.path.join(root, name))
-        except OSError:
-            continue
-        times = [mtime_ns for _, _, mtime_ns in seen.logs]
-        if times:
-            newest = max(newest or (0, ""), (max(times), name))
-    if newest is None:
+    first = next(iter(ordered(rows(str(root)), SORTS[0])), None)
+    if first is None:
         msg = f"there is no session under {root}"
         raise NotFoundError(msg, hint="agentmem import brings transcripts in.")
-    return Found(newest[1], os.path.join(root, newest[1]))
+    return Found(first.id, os.path.join(root, first.id))
 
 
 def _by_beginning(root: Path, words: str) -> Found:

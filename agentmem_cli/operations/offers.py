@@ -74,7 +74,7 @@ def sessions(
         about = [shown(_title(os.path.join(root, name))) for _, name in found]  # noqa: PTH118
     offers = [Offer(word, told) for (word, _), told in zip(found, about, strict=False)]
     if LAST.startswith(begun):
-        offers.insert(0, Offer(LAST, "the session that was written to last"))
+        offers.insert(0, Offer(LAST, "the session that list shows first"))
     return offers[:OFFERED_MAX]
 
 
