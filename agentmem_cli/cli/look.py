@@ -286,7 +286,7 @@ def log(
     """Show the records of a session: stamps, who, what."""
     from agentmem_cli.cli.opening import open_to_look
     from agentmem_cli.cli.records import print_records
-    from agentmem_cli.operations.catalog import choose_agent
+    from agentmem_cli.operations.catalog import log_to_look
     from agentmem_cli.operations.records import TYPES
     from agentmem_cli.session.keys import SESSION
 
@@ -297,7 +297,7 @@ def log(
             raise UsageError(msg)
     found, store = open_to_look(settings, session)
     own = agent == SESSION and SESSION in store.logs()
-    logs = store.logs() if everything else [SESSION if own else choose_agent(store, agent)]
+    logs = store.logs() if everything else [SESSION if own else log_to_look(store, agent)]
     print_records(
         settings,
         found.id,
@@ -339,19 +339,24 @@ def _message_number(option: str, words: str | None) -> int | None:
     return int(number)
 
 
-def open_place(settings: Settings, session: str, agent: str | None, place: str) -> Opened:
-    """Find a session, its agent and a place in time, which may be a message's address."""
+def open_place(
+    settings: Settings, session: str, agent: str | None, place: str, *, change: bool = False
+) -> Opened:
+    """Find a session, its agent and a place in time, which may be a message's address.
+
+    Of a session without an agent its own log is opened, unless a *change* needs a conversation.
+    """
     from agentmem_cli.cli.addressed import aim
     from agentmem_cli.cli.clock import parse_time
     from agentmem_cli.cli.opening import open_to_look
     from agentmem_cli.cli.shown import Opened
-    from agentmem_cli.operations.catalog import choose_agent
+    from agentmem_cli.operations.catalog import choose_agent, log_to_look
     from agentmem_cli.operations.places import resolve
 
     session, agent, words = aim(settings, session, agent, {"PLACE": place})
     place = words["PLACE"] or ""
     found, store = open_to_look(settings, session)
-    chosen = choose_agent(store, agent)
+    chosen = (choose_agent if change else log_to_look)(store, agent)
 
     def read_time(words: str) -> int:
         return parse_time(words, now_ms=settings.now_ms, zone=settings.zone)
