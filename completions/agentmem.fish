@@ -148,7 +148,7 @@ function __agentmem_table --no-scope-shadowing
             set -a options '-F'\t'Look for the pattern as plain text'
             set -a options '--ignore-case'\t'Small and great letters are the same'
             set -a options '-i'\t'Small and great letters are the same'
-            set -a options '--role'\t'Only what user, assistant, system or tool (results) said; repeatable'
+            set -a options '--role'\t'Only what user, assistant, system or tool (results) said; repeatable, commas too'
             set -a options '--tool'\t'Only calls of this tool and their results; repeatable'
             set -a options '--all'\t'Messages too that were taken out or replaced'
             set -a options '--count'\t'Only how many messages match, by session'

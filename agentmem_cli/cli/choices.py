@@ -22,6 +22,7 @@ _LISTS: Final = {
     "log --kind": "agentmem_cli.operations.records:TYPES",
     "export --as": "agentmem_cli.cli.exported:FORMS",
     "export --shape": "agentmem_cli.cli.exported:SHAPES",
+    "grep --role": "agentmem_cli.cli.found:ROLES",
     "append --role": "agentmem_cli.operations.given:ROLES",
     "core export --format": "agentmem_cli.cli.core_files:FORMATS",
     "import --from": "agentmem_cli.operations.imports.sniff:kinds",

@@ -37,6 +37,9 @@ SHAPES: Final = ("openai", "anthropic")
 
 _STANDARD: Final = "-"
 
+_FILE_ENDINGS: Final = frozenset((".jsonl", ".ndjson", ".json", ".zst", ".gz", ".txt", ".log"))
+"""How the names of transcripts end, and no folder's."""
+
 
 def export(
     context: typer.Context,
@@ -214,6 +217,8 @@ def _export_originals(
         write_pieces(settings, kept_bytes(store, sources[0]), None, force=force)
         return
     if below or len(sources) > 1:
+        if not below:
+            _check_folder_name(target, len(sources))
         names = target_names(sources)
         check_folder(target, names, store.path, settings.root, force=force)
         paths = [target / name for name in names]
@@ -222,6 +227,14 @@ def _export_originals(
         paths = [target]
     written = _write_all(settings, store, sources, paths, force=force)
     tell_written(settings, [{"session": found.id, **each} for each in written], json=json)
+
+
+def _check_folder_name(target: Path, sources: int) -> None:
+    """Refuse a name that ends like a file's where several files are to be written."""
+    if target.suffix.lower() in _FILE_ENDINGS:
+        msg = f"{target}: this session has {sources} originals, which go into a folder"
+        hint = f"Name a folder, -o {target.with_suffix('')}, or one of them by --agent."
+        raise UsageError(msg, hint=hint)
 
 
 def _write_all(

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 COUNT: Final = "agentmem.match-count/1"
 """How much of one session matches."""
 
+ROLES: Final = ("user", "assistant", "system", "tool")
+"""What `grep --role` takes."""
+
 _NO_MATCH: Final = 1
 _TROUBLE: Final = 2
 
@@ -54,7 +57,7 @@ RoleOption = Annotated[
     typer.Option(
         "--role",
         metavar="ROLE",
-        help="Only what user, assistant, system or tool (results) said; repeatable.",
+        help="Only what user, assistant, system or tool (results) said; repeatable, commas too.",
     ),
 ]
 ToolOption = Annotated[
@@ -171,12 +174,22 @@ def _limits(
             raise UsageError(f"{option} is empty")
     times = filters(settings, since=since, until=until)
     return Limits(
-        frozenset(role) if role else None,
+        _roles(role) if role else None,
         frozenset(tool) if tool else None,
         times.since_ms,
         times.until_ms,
         past,
     )
+
+
+def _roles(words: Sequence[str]) -> frozenset[str]:
+    roles = [role for each in words for role in each.split(",")]
+    for role in roles:
+        # Why: a typo would be taken for a text that is not there.
+        if role not in ROLES:
+            msg = f"--role: {role!r} is none of {', '.join(ROLES)}"
+            raise UsageError(msg)
+    return frozenset(roles)
 
 
 class _Run:
