@@ -232,8 +232,8 @@ def _export_originals(
 def _check_folder_name(target: Path, sources: int) -> None:
     """Refuse a name that ends like a file's where several files are to be written."""
     if target.suffix.lower() in _FILE_ENDINGS:
-        msg = f"{target}: this session has {sources} originals, which go into a folder"
-        hint = f"Name a folder, -o {target.with_suffix('')}, or one of them by --agent."
+        msg = f"{target}: there are {sources} originals, which go into a folder"
+        hint = f"Name a folder: -o {target.with_suffix('')}"
         raise UsageError(msg, hint=hint)
 
 

@@ -218,7 +218,6 @@ def test_several_sources_do_not_go_into_a_folder_that_is_named_like_a_file(
     assert tree(tmp_path) == before
     ok("export", "@last", "--as", "original", "-o", f"{tmp_path / name}/")
     ok("export", "@last", "--as", "original", "-o", tmp_path / "v1.2")
-    ok("export", "@last", "--as", "original", "--agent", "c4a27", "-o", tmp_path / "one.jsonl")
 
 
 def test_the_original_of_one_agent_is_given_alone() -> None:
