@@ -45,14 +45,14 @@ def export(
     context: typer.Context,
     session: SessionArg,
     as_: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--as",
             metavar="FORM",
             help="original: the imported source as it was; messages: a JSON array; jsonl: what "
             "show --json prints; markdown; html: a page to read; tar: the whole session.",
         ),
-    ],
+    ] = None,
     shape: Annotated[
         str,
         typer.Option("--shape", metavar="SHAPE", help="Of messages: openai or anthropic."),
@@ -85,6 +85,8 @@ def export(
     or .tar.zst has it packed.
     """
     settings = Settings.of(context)
+    if as_ is None:
+        raise UsageError("missing option '--as'", hint=f"It is one of {', '.join(FORMS)}.")
     _check(as_, shape, as_of, output, json=json)
     target = None if output == _STANDARD else Path(output)
     slash = output.endswith(("/", os.sep))

@@ -133,7 +133,8 @@ def grep(
 
     It looks at the decoded text, however the log spells it, of the messages
     that stand now. Each line has its address, SESSION:AGENT:mN, which show
-    takes: agentmem show ADDRESS. The exit status is 1 where nothing matches.
+    takes: agentmem show ADDRESS. The exit status is 1 where nothing matches. A
+    pattern that begins with - goes behind --.
     """
     from agentmem_cli.cli.sought import sessions_to_read
     from agentmem_cli.operations.needles import needle_of

@@ -220,7 +220,13 @@ def _print_undoing(
             told = "; ".join(_told(each)) or "nothing of it is left to change"
             head = f"{each.kind} at n {each.n}, log {one_line(each.log)}"
             out.line(f"{one_line(session)}: {head}, {would}{verb}: {told}")
-        out.line(f"  {count(done.messages, 'message')} {'would stand' if dry_run else 'stand'} now")
+        out.line(
+            f"  {count(done.messages, 'message')} {_stand(done.messages, dry_run=dry_run)} now"
+        )
+
+
+def _stand(messages: int, *, dry_run: bool) -> str:
+    return "would stand" if dry_run else "stands" if messages == 1 else "stand"
 
 
 def _taken(each: Taken) -> Object:
@@ -307,4 +313,6 @@ def _print_replaced(
         ]
         would = "would be " if dry_run else ""
         out.line(f"{name}: {would}{', '.join(told)}")
-        out.line(f"  {count(done.messages, 'message')} {'would stand' if dry_run else 'stand'} now")
+        out.line(
+            f"  {count(done.messages, 'message')} {_stand(done.messages, dry_run=dry_run)} now"
+        )
