@@ -412,3 +412,16 @@ def test_the_first_row_is_the_last_session(root: Path) -> None:
 
     assert seen == ["old", "made"]
     assert texts(ok("show", "made", "--json").objects) == ["hello"]
+
+
+def test_forks_are_told_apart_on_a_narrow_screen(root: Path) -> None:
+    write(root, "talk", "main", join(turns(6)))
+    for name, place in (("first", "m2"), ("second", "m4")):
+        ok("fork", "talk", name, "--at", place)
+        ok("meta", "title", name, f"{name} attempt")
+
+    lines = on_terminal(["list"], columns=36, rows=20)
+
+    assert any("first" in line and "[fork at 2] first" in line for line in lines)
+    assert any("second" in line and "[fork at 4] second" in line for line in lines)
+    assert max(map(width, lines)) <= 36
