@@ -56,6 +56,7 @@ def test_a_number_that_is_gone_is_where_the_next_one_begins(root: Path) -> None:
         (["show", "one", "--last", "x"], "'x' is not a whole number", "agentmem show --help"),
         (["show", "one", "--follow", "--interval", "x"], "'x' is not a number", "agentmem show"),
         (["grep", "-e", "x"], "no such option: -e", "goes behind --"),
+        (["grep", "\udce6"], "the pattern is not UTF-8", "LC_ALL=C.UTF-8"),
         (["export", "one"], "missing option '--as'", "original, messages, jsonl, markdown, html"),
         (["schema", "nosuch"], "no such schema", "agentmem schema lists them"),
         (["schema", "sesion"], "no such schema", "Did you mean session?"),
