@@ -211,8 +211,10 @@ def parse_pattern(words: str) -> re.Pattern[str]:
     Raises:
         UsageError: It is no regular expression.
     """
+    from agentmem_cli.operations.expressions import compiled
+
     try:
-        return re.compile(words, re.IGNORECASE)
+        return compiled(words, re.IGNORECASE)
     except (re.error, OverflowError, RecursionError) as error:
         message = f"{words!r} is no regular expression: {error}"
         raise UsageError(message) from None

@@ -13,8 +13,9 @@ from agentmem_cli.limits import CHUNK_BYTES
 from agentmem_cli.operations.append import agent_to_append, keep_main
 from agentmem_cli.operations.blobs import references
 from agentmem_cli.operations.catalog import Found
-from agentmem_cli.operations.metas import is_current, refresh
+from agentmem_cli.operations.metas import is_current, noted, rebuilt, refresh
 from agentmem_cli.operations.renaming import check_plain
+from agentmem_cli.operations.repaired_meta import StagedView
 from agentmem_cli.operations.searching import entries_of
 from agentmem_cli.session.clock import fresh_lineage
 from agentmem_cli.session.images import BLOB_FOLDER
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from agentmem_cli.operations.places import Place
     from agentmem_cli.session.codec import JSON, Object
+    from agentmem_cli.storage.batch import DirBatch
     from agentmem_cli.storage.directory import DirStore
     from agentmem_cli.storage.store import Batch, Sink
 
@@ -106,6 +108,7 @@ def fork_session(  # noqa: PLR0913 - what is forked, at which place, and what co
         ConflictError: There is a session of this name.
         UsageError: The name is none that every system takes.
         SessionError: A log does not read. Nothing was written.
+        OSError: The meta does not, or the system refused. Nothing was written.
     """
     from agentmem_cli.storage.directory import DirStore
 
@@ -119,6 +122,7 @@ def fork_session(  # noqa: PLR0913 - what is forked, at which place, and what co
     # Why the lock of the source: it must not be replaced while it is copied.
     with store.lock():
         start = _start(found, store, log, place)
+        old = _old_meta(store)
         with made.beginning() as batch:
             sink, last = _copy_log(batch, start, (log, log), start.place.end, alone=True)
             own_end = _own_end(store, start.place.n)
@@ -127,9 +131,10 @@ def fork_session(  # noqa: PLR0913 - what is forked, at which place, and what co
             note = Saved(FORKED_FROM, _note(start))
             sink.write(encode_record(Stamp(start.place.n + 1, last + 1, now_ms), note))
             copied, lost = _copy_blobs(batch, start)
-    error = _new_meta(made, start, now_ms)
+            logs = [log, SESSION] if own_end and log != SESSION else [log]
+            _write_meta(_Beginning(made, batch, logs), start, old, now_ms)
     return Forked(
-        Found(name, path), log, log, start.place.n, start.messages, start.left, copied, lost, error
+        Found(name, path), log, log, start.place.n, start.messages, start.left, copied, lost
     )
 
 
@@ -296,31 +301,41 @@ def _records_before(start: _Start) -> Iterator[Object]:
         yield line.fields
 
 
-def _new_meta(made: DirStore, start: _Start, now_ms: int) -> str | None:
+class _Beginning(StagedView):
+    """A session that is not there yet, as its batch will make it."""
+
+    def __init__(self, store: DirStore, batch: DirBatch, logs: list[str]) -> None:
+        """Look at *store*, which is not there, through *batch*, which makes *logs*."""
+        super().__init__(store, batch)
+        self._names = sorted(logs)
+
+    def logs(self) -> list[str]:
+        """Return the names of all logs."""
+        return self._names
+
+
+def _write_meta(view: StagedView, start: _Start, old: SessionMeta, now_ms: int) -> None:
     """Write the meta of a new session: its logs tell all but labels and the note of the fork."""
-    old = _old_meta(start.store)
-
-    def update(meta: SessionMeta) -> SessionMeta:
-        listed: dict[str, JSON] = {**meta.listed}
-        listed["forked_from"] = {"session": start.session, "at": start.messages}
-        if "cwd" in old.listed:
-            listed.setdefault("cwd", old.listed["cwd"])
-        return meta._replace(
-            title=meta.title or old.title,
-            labels=old.labels,
-            updated=max(meta.updated or 0, now_ms),
-            listed=listed,
-        )
-
-    try:
-        refresh(made, update, current=False, damaged=0)
-    except (OSError, AgentMemError) as error:
-        return str(error)
-    return None
+    meta, started_ms = rebuilt(view.as_store(), SessionMeta(), None)
+    listed: dict[str, JSON] = {**meta.listed}
+    listed["forked_from"] = {"session": start.session, "at": start.messages}
+    if "cwd" in old.listed:
+        listed.setdefault("cwd", old.listed["cwd"])
+    meta = meta._replace(
+        title=meta.title or old.title,
+        labels=old.labels,
+        updated=max(meta.updated or 0, now_ms),
+        listed=listed,
+    )
+    sizes = {}
+    for log in view.logs():
+        with view.open_log(log) as opened:
+            sizes[log] = opened.size
+    view.write_file(META, noted(meta, sizes, started_ms, 0).encode())
 
 
 def _old_meta(store: DirStore) -> SessionMeta:
     try:
-        return SessionMeta.decode(store.read_file(META))
-    except (OSError, BadMeta):
-        return SessionMeta()
+        return SessionMeta.read(store)
+    except BadMeta:
+        return SessionMeta()  # Why only then: what the disk did not give may have labels in it.

@@ -16,6 +16,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import UsageError
+from agentmem_cli.operations.expressions import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -141,7 +142,7 @@ def needle_of(words: str, *, fixed: bool, ignore_case: bool) -> Needle:
         raise UsageError("the pattern is not UTF-8", hint=hint) from None
     try:
         flags = re.MULTILINE | (re.IGNORECASE if ignore_case else 0)
-        pattern = re.compile(re.escape(words) if fixed else words, flags)
+        pattern = compiled(re.escape(words) if fixed else words, flags)
     except (re.error, OverflowError, RecursionError) as error:
         hint = "With -F it is looked for as plain text."
         raise UsageError(f"{words!r} is no regular expression: {error}", hint=hint) from None

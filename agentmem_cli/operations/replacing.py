@@ -20,6 +20,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import UsageError
+from agentmem_cli.operations.expressions import compiled
 from agentmem_cli.session.rewriting import Strings
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ def _unquoted(side: str, place: str) -> str:
 
 def _pattern(old: str, new: str, place: str) -> Pattern:
     try:
-        pattern = re.compile(old)
+        pattern = compiled(old)
     except re.error as error:
         # Why without its words: they would repeat a part of the expression.
         at = "" if error.pos is None else f" (at character {error.pos + 1} of it)"
@@ -191,7 +192,7 @@ def _pattern(old: str, new: str, place: str) -> Pattern:
         raise UsageError(f"{place}: the expression fits an empty text, so it would fit everywhere")
     new = _unquoted(new, place)
     try:
-        re.sub(f"{pattern.pattern}|", new, "", flags=pattern.flags)
+        compiled(f"{pattern.pattern}|", pattern.flags).sub(new, "")
     except (re.error, IndexError):
         raise UsageError(
             f"{place}: what is to stand there names a group that is not there"

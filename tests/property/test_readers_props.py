@@ -98,12 +98,15 @@ def _bytes(text: str) -> bytes:
 
 @given(near().map(_bytes) | st.binary(max_size=80))
 @example(b"regex:(?P<a>x)(?P<a>y) ==> z")
+@example(b"regex:[[a] ==> z")
 @example(b'"\\ud800" ==> x')
 def test_any_file_of_replacements_is_read_or_refused_in_words(data: bytes) -> None:
     in_words(lambda: parse_replacements(data, "there"))
 
 
 @given(near("[REDACTED:", "(?i)", "(?P<secret>", "\\1"))
+@example("[[a]")
+@example("[a--b]")
 def test_any_file_of_rules_is_read_or_refused_in_words(text: str) -> None:
     in_words(lambda: read_literals(text, "there"))
     in_words(lambda: read_patterns(text, "there"))

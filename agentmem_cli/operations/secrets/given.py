@@ -10,6 +10,7 @@ import re
 from typing import Final, NamedTuple
 
 from agentmem_cli.errors import UsageError
+from agentmem_cli.operations.expressions import compiled
 from agentmem_cli.operations.secrets.words import is_shaped
 
 LITERAL: Final = "literal"
@@ -82,7 +83,7 @@ def read_patterns(text: str, name: str) -> Given:
             empty += 1
             continue
         try:
-            pattern = re.compile(line)
+            pattern = compiled(line)
         except (re.error, OverflowError, RecursionError) as error:
             # Why without its words: they can repeat a part of the expression.
             at = getattr(error, "pos", None)

@@ -33,7 +33,9 @@ def commit(store: DirStore) -> None:
 class Refusing:
     """Lets a call fail for ever once it was made a number of times."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, name: str, passes: int) -> None:
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, name: str, passes: int, number: int = errno.EIO
+    ) -> None:
         self.left = passes
         self.refused = 0
         real = getattr(os, name)
@@ -41,7 +43,7 @@ class Refusing:
         def call(*words: object, **named: object) -> object:
             if self.left == 0:
                 self.refused += 1
-                raise OSError(errno.EIO, "broken disk")
+                raise OSError(number, "broken disk")
             self.left -= 1
             return real(*words, **named)
 
@@ -113,6 +115,36 @@ def test_a_disk_without_hard_links_takes_the_change_all_the_same(
     commit(store)
 
     assert contents(store) == CHANGED
+    assert store.leftovers() == []
+
+
+def test_without_hard_links_what_was_begun_waits_to_be_finished(
+    store: DirStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swaps = swaps_of_commit(tmp_path, monkeypatch)
+    with monkeypatch.context() as patched:
+        Refusing(patched, "link", 0, errno.EPERM)
+        Refusing(patched, "replace", swaps - 1)
+        with pytest.raises(OSError, match="broken disk") as caught:
+            commit(store)
+
+    assert "the next command on this session finishes it" in caught.value.__notes__[-1]
+    assert store.recover()
+    assert contents(store) == CHANGED
+    assert store.leftovers() == []
+
+
+def test_a_disk_that_refuses_to_keep_the_old_leaves_the_old(
+    store: DirStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = contents(store)
+    with monkeypatch.context() as patched:
+        Refusing(patched, "link", 0)
+        with pytest.raises(OSError, match="broken disk"):
+            commit(store)
+
+    assert contents(store) == before
+    assert not store.pending()
     assert store.leftovers() == []
 
 
