@@ -24,6 +24,10 @@ def main(arguments: list[str] | None = None) -> int:
     Returns:
         The exit status, as the help's EXIT STATUS lists it.
     """
+    if not __debug__:
+        sys.stderr.write("agentmem: error: python -O and PYTHONOPTIMIZE switch off checks\n")
+        sys.stderr.write("hint: The checks keep sessions from harm; run agentmem without -O.\n")
+        return _TROUBLE
     try:
         return _run(arguments)
     except KeyboardInterrupt:
@@ -32,10 +36,6 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _run(arguments: list[str] | None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
-    if not __debug__:
-        sys.stderr.write("agentmem: error: python -O and PYTHONOPTIMIZE switch off checks\n")
-        sys.stderr.write("hint: The checks keep sessions from harm; run agentmem without -O.\n")
-        return _TROUBLE
     give_back = None
     try:
         if words[:1] == ["--version"]:
