@@ -327,6 +327,19 @@ def test_a_value_across_streamed_pieces_goes_from_each(cut: int) -> None:
     assert len(run.lines) == len(pieces) + 1
 
 
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_value_across_pieces_in_one_record_goes_from_each(indent: int | None) -> None:
+    texts = (f"key: {SECRET[:9]}", f"{SECRET[9:]} end")
+    value = {"deltas": [{"type": "delta", "text": text} for text in texts]}
+
+    run = redacted(json.dumps(value, indent=indent).encode())  # noqa: TID251
+
+    mask = Masks(KEY).mask(SECRET, "vendor-token")
+    assert [each["text"] for each in json.loads(run.new)["deltas"]] == [f"key: {mask}", " end"]
+    assert len(run.findings.rows) == 1
+    assert run.left == []
+
+
 def test_a_value_known_from_elsewhere_goes_from_streamed_pieces() -> None:
     value = made(5, 24)
     data = line(said(f"password={value}")) + b"".join(
