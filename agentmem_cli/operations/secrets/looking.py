@@ -14,7 +14,7 @@ from agentmem_cli.operations.secrets.findings import Finding, Findings, Unread
 from agentmem_cli.operations.secrets.given import LITERAL, PATTERN, VARIABLE, Given
 from agentmem_cli.operations.secrets.marks import Spot, Streamed
 from agentmem_cli.operations.secrets.masks import MASK, Masks, blanked, filling
-from agentmem_cli.operations.secrets.plain import Characters
+from agentmem_cli.operations.secrets.plain import Characters, spelled
 from agentmem_cli.operations.secrets.spans import Span, Spans, merged
 from agentmem_cli.operations.secrets.words import is_shaped
 
@@ -196,9 +196,8 @@ class Eye:
         # Why as a password: what the user named may be of any kind, a plain word among them.
         if is_shaped(row.value, "password" if row.kind in _OWN else row.kind):
             yield row.value, row.kind
-        plain = plainly(row.value)
-        if plain != row.value and row.kind not in _OWN and is_shaped(plain, row.kind):
-            yield plain, row.kind
+        if row.kind not in _OWN:
+            yield from ((said, row.kind) for said in _said(row.value) if is_shaped(said, row.kind))
         if "-----BEGIN" in row.value:
             yield from ((line, row.kind) for line in _lines_of_key(row.value)[:1])
         inner = decoded(row.value.encode("utf-8", "replace"))
@@ -255,6 +254,15 @@ class Eye:
                     spans.append(Span(at, end, kind, "high", kind))
                     at, passed = end, last
         return spans
+
+
+def _said(value: str) -> Iterator[str]:
+    """Yield what *value* is without escapes of a URL or HTML, and without those of JSON."""
+    plain = plainly(value)
+    if plain != value:
+        yield plain
+    for view in spelled(value.encode("utf-8", "replace")):
+        yield view.data.decode("utf-8", "replace")
 
 
 _PEM_SAME: Final = "b3BlbnNzaC1rZXktdjE"
