@@ -29,6 +29,7 @@ _NAMES: Final = {
     "client-password": "password",
     "command-password": "password",
     "wifi-password": "password",
+    "whole-password": "password",
     "piped-password": "password",
     "prose-password": "password",
     "prose-credentials": "password",
@@ -91,6 +92,7 @@ _MEDIUM: Final = frozenset(
     {
         "agentmem.secret",
         "agentmem.password",
+        "agentmem.whole-password",
         "agentmem.option-secret",
         "agentmem.query-secret",
         "agentmem.prose-secret",

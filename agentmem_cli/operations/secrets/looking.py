@@ -284,7 +284,7 @@ def _is_told(leaf: Leaf, start: int, end: int, span: Span) -> bool:
         return True
     if leaf.structure in {"encrypted", "signature"} and (start > 0 or end < len(leaf.text)):
         return False
-    return span.confidence == "high"
+    return span.confidence == "high" or leaf.structure == "number"
 
 
 def _beside(pair: tuple[str, str]) -> re.Pattern[str]:

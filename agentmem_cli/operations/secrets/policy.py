@@ -15,6 +15,7 @@ from agentmem_cli.operations.secrets.assigned import (
     assigned_key,
     assigned_password,
     assigned_secret,
+    whole_password,
 )
 from agentmem_cli.operations.secrets.extents import trimmed
 from agentmem_cli.operations.secrets.helpers import is_told_by_name
@@ -102,6 +103,7 @@ _JUDGES: Final[dict[str, Judge]] = {
     "private-key-end": _private_key_end,
     "secret": assigned_secret,
     "password": assigned_password,
+    "whole-password": whole_password,
     "aws-secret-access-key": assigned_key,
     "url-password": places.url_password,
     "generic-credential-uri": places.url_password,
