@@ -130,6 +130,18 @@ def assigned_key(data: bytes, start: int, end: int) -> Found:
     return [] if NO_SECRET.search(name) or is_nothing(value) else [(start, end, None)]
 
 
+def is_named_aws(data: bytes, start: int) -> bool:
+    """Is what begins at *start* given to a name that an AWS key may have, or to none?
+
+    The catalogue takes any 40 such signs behind a secret's name for one.
+    """
+    name, _ = _name(data, start, _SECRET_WORD)
+    return not name or _AWS_NAME.search(name) is not None
+
+
+_AWS_NAME: Final = re.compile(r"(?i)aws|amazon|(?<![a-z])s3|access[_.-]?key|^secret(?:[_.-]?key)?$")
+
+
 def assigned_password(data: bytes, start: int, _end: int) -> Found:
     """Judge the value that begins at *start* by its form, and by what it is assigned to."""
     name, operator = _name(data, start, _PASS_WORD)

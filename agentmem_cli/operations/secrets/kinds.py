@@ -61,6 +61,7 @@ _NAMES: Final = {
     "gcp-service-account": "private-key",
     "jwt-base64": "jwt",
     "openai-api-key": "openai-key",
+    "cloudflareapitoken": "cloudflare-token",
     "anthropic-api-key": "anthropic-key",
     "anthropic-admin-api-key": "anthropic-key",
     "huggingface-access-token": "huggingface-token",

@@ -120,7 +120,8 @@ def bearer(data: bytes, start: int, end: int) -> Found:
     """Judge the token behind the word Bearer."""
     end = trimmed(data, start, end, b",;:.\\")
     value = _text(data, start, end)
-    return [(start, end, None)] if is_random(value) or _is_jwt(value) else []
+    is_token = is_random(value) or (_is_jwt(value) and not is_example(value))
+    return [(start, end, None)] if is_token else []
 
 
 def basic(data: bytes, start: int, end: int) -> Found:
