@@ -61,7 +61,7 @@ NUMBERED: Final = tuple(rb"\u00%d" % tens for tens in range(2, 8))
 """How a plain character begins that is written by its number."""
 
 _BASE64: Final = re.compile(rb"[A-Za-z0-9+/_-]*={0,2}")
-_BASE64_BEFORE: Final = re.compile(rb"[A-Za-z0-9+/_-]*\Z")
+_SIGNS: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-"
 _NEAR: Final = 1 << 16
 """Bytes of base64 on either side that are taken to be of one piece with what was found."""
 
@@ -267,11 +267,11 @@ def _cases(digits: str) -> list[bytes]:
 
 
 def _around(text: bytes, start: int, end: int) -> tuple[int, int]:
-    before = _BASE64_BEFORE.search(text, max(0, start - _NEAR), start)
+    # Why no expression: it would begin anew at every sign before.
+    before = text[max(0, start - _NEAR) : start]
     after = _BASE64.match(text, end, min(len(text), end + _NEAR))
-    assert before is not None
     assert after is not None
-    return before.start(), after.end()
+    return start - len(before) + len(before.rstrip(_SIGNS)), after.end()
 
 
 def _apart(hits: list[Hit]) -> list[Hit]:
