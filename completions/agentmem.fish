@@ -103,8 +103,8 @@ function __agentmem_table --no-scope-shadowing
             set -a options '-h'\t'Show this message and exit'
             set -a vals '--agent=@agents'
             set -a vals '--last='
-            set -a vals '--from='
-            set -a vals '--to='
+            set -a vals '--from=@messages'
+            set -a vals '--to=@messages'
             set -a vals '--as-of=@places'
             set -a vals '--format=text,markdown,json,html'
             set -a vals '--interval='
@@ -120,7 +120,7 @@ function __agentmem_table --no-scope-shadowing
             set -a options '-h'\t'Show this message and exit'
             set -a vals '--agent=@agents'
             set -a vals '--kind=header,state,retired,push,splice,halt,aside,reset'
-            set -a vals '--key='
+            set -a vals '--key=@keys'
             set -a kinds '@sessions'
         case 'as-of'
             set -a options '--agent'\t'The agent, or the beginning of its id; without it the main agent'
@@ -148,7 +148,7 @@ function __agentmem_table --no-scope-shadowing
             set -a options '-F'\t'Look for the pattern as plain text'
             set -a options '--ignore-case'\t'Small and great letters are the same'
             set -a options '-i'\t'Small and great letters are the same'
-            set -a options '--role'\t'Only what user, assistant, system or tool (results) said; repeatable'
+            set -a options '--role'\t'Only what user, assistant, system or tool (results) said; repeatable, commas too'
             set -a options '--tool'\t'Only calls of this tool and their results; repeatable'
             set -a options '--all'\t'Messages too that were taken out or replaced'
             set -a options '--count'\t'Only how many messages match, by session'
@@ -193,6 +193,7 @@ function __agentmem_table --no-scope-shadowing
             set -a kinds '-'
             set -a kinds '@sessions+'
         case 'stats'
+            set -a options '--all'\t'All sessions; so it is where none is named'
             set -a options '--agent'\t'Only the logs of agents whose ids begin so; no files'
             set -a options '--since'\t'Only sessions updated at this time or later'
             set -a options '--until'\t'Only sessions updated before; a day is included'
@@ -823,7 +824,7 @@ function __agentmem_table --no-scope-shadowing
             set -a options '-h'\t'Show this message and exit'
             set -a vals '--agent=@agents'
             set -a kinds '@sessions'
-            set -a kinds '-'
+            set -a kinds '@keys'
         case 'value set'
             set -a options '--agent'\t'The agent, or the beginning of its id; session: the values of the session itself'
             set -a options '--text'\t'A string as plain text, not as JSON'
@@ -834,7 +835,7 @@ function __agentmem_table --no-scope-shadowing
             set -a options '-h'\t'Show this message and exit'
             set -a vals '--agent=@agents'
             set -a kinds '@sessions'
-            set -a kinds '-'
+            set -a kinds '@keys'
             set -a kinds '-'
         case 'value unset'
             set -a options '--agent'\t'The agent, or the beginning of its id; session: the values of the session itself'
@@ -845,7 +846,7 @@ function __agentmem_table --no-scope-shadowing
             set -a options '-h'\t'Show this message and exit'
             set -a vals '--agent=@agents'
             set -a kinds '@sessions'
-            set -a kinds '-'
+            set -a kinds '@keys'
         case 'meta'
             set -a subs 'show'\t'Show what is kept for listings'
             set -a subs 'title'\t'Print the title of a session, or give it one'
@@ -1052,6 +1053,7 @@ function __agentmem_table --no-scope-shadowing
             set -a vals '--if-idle=1h,12h,1d,7d,30d,90d'
             set -a kinds '@sessions+'
         case 'verify'
+            set -a options '--all'\t'All sessions; so it is where none is named'
             set -a options '--json'\t'Print JSON, one object a line, with its schema'
             set -a options '--help'\t'Show this message and exit'
             set -a options '-h'\t'Show this message and exit'
@@ -1158,7 +1160,7 @@ function __agentmem_values --no-scope-shadowing
             else
                 $program __complete sessions 1 "$root" '' '' "$begun" 2>/dev/null | string replace -r '^' -- $argv[2]
             end
-        case @agents @places
+        case @agents @places @messages @keys
             $program __complete (string sub -s 2 -- $argv[1]) 1 "$root" "$session" "$agent" "$begun" 2>/dev/null | string replace -r '^' -- $argv[2]
         case '' -
         case '*'
