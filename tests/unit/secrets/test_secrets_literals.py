@@ -122,6 +122,18 @@ def test_of_values_that_overlap_all_is_found_and_the_widest_gives_the_name() -> 
     assert hits == [(2, 18, 0)]
 
 
+def test_values_side_by_side_in_long_base64_are_found_with_all_of_it() -> None:
+    # With an expression that begins anew at every sign, each would take seconds.
+    run = b"A" * 60_000
+    value = "tok_0123456789abcdefg"
+    encoded = base64.b64encode(f"xyz{value}".encode())
+    literals = Literals([value])
+
+    hits = [literals.find(b"<" + run + encoded + run[:at] + b">")[0] for at in range(8)]
+
+    assert [hit[:2] for hit in hits] == [(1, 1 + 60_000 + len(encoded) + at) for at in range(8)]
+
+
 def test_nothing_is_a_candidate_where_nothing_is_looked_for() -> None:
     literals = Literals([])
 
