@@ -37,7 +37,7 @@ TITLE_CHARACTERS_MAX: Final = 60
 LIST_ROWS: Final = 50
 """Rows that `list` prints unless told otherwise; it says how many there are."""
 
-FINDINGS_MAX: Final = 10_000
+FINDINGS_MAX: Final = 100_000
 """Matches of the secret rules that are judged in one text; the rest is counted and told."""
 
 CORE_MEMORY_BYTES_MIN: Final = 4_096

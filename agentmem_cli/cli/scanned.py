@@ -28,7 +28,7 @@ FAILED: Final = "agentmem.failed/1"
 
 FATES: Final = {
     "mask": "",
-    "structural": "in an id, a time or a signature; never masked",
+    "structural": "in an id, a time, a signature or a number; never masked",
     "name": "in a name; rename gives another",
     "bytes": "in bytes that are no text; never masked",
     "allowed": "kept on purpose",

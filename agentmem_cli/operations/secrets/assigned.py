@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from agentmem_cli.operations.secrets.extents import Value, value_at
 from agentmem_cli.operations.secrets.plausible import (
+    HEX_ENTROPY_MIN,
+    HEX_LENGTH_MIN,
     is_code,
     is_hex,
     is_identifier,
@@ -16,7 +18,7 @@ from agentmem_cli.operations.secrets.plausible import (
     is_strong,
     is_uuid,
 )
-from agentmem_cli.operations.secrets.words import is_wordy, likeness
+from agentmem_cli.operations.secrets.words import entropy, is_wordy, likeness
 
 if TYPE_CHECKING:
     from agentmem_cli.operations.secrets.spans import Confidence
@@ -67,7 +69,7 @@ def assigned_secret(data: bytes, start: int, _end: int) -> Found:
         return []
     place = value_at(data, start)
     value = _text(data, place)
-    if not is_random(value) or data[place.end : place.end + 2] == b"..":
+    if not (is_random(value) or _is_short(name, value)) or data[place.end : place.end + 2] == b"..":
         return []  # none, or cut short by whoever wrote it
     sign = operator.strip(b" \t\"'`\\")
     if not place.quoted and (_PAIR.match(value) or b"(" in sign):
@@ -77,6 +79,21 @@ def assigned_secret(data: bytes, start: int, _end: int) -> Found:
     if not sign and not _stands_alone(data, place, value, name):
         return []
     return [(place.start, place.end, None)]
+
+
+def _is_short(name: str, value: str) -> bool:
+    """Is this a key of few hexadecimal digits, by a name that leaves no other meaning?"""
+    if not _SHORT_MIN <= len(value) < HEX_LENGTH_MIN or not _KEY_NAME.search(name):
+        return False
+    if not is_hex(value) or value.lower() != value or value.isdecimal() or value.isalpha():
+        return False
+    return entropy(value) >= HEX_ENTROPY_MIN
+
+
+_SHORT_MIN: Final = 12
+_KEY_NAME: Final = re.compile(
+    r"(?i)(?:api|secret|private|encryption|signing|master)[_.-]?(?:key|token|secret)$"
+)
 
 
 def _is_id(name: str, value: str) -> bool:
@@ -113,6 +130,18 @@ def assigned_key(data: bytes, start: int, end: int) -> Found:
     return [] if NO_SECRET.search(name) or is_nothing(value) else [(start, end, None)]
 
 
+def is_named_aws(data: bytes, start: int) -> bool:
+    """Is what begins at *start* given to a name that an AWS key may have, or to none?
+
+    The catalogue takes any 40 such signs behind a secret's name for one.
+    """
+    name, _ = _name(data, start, _SECRET_WORD)
+    return not name or _AWS_NAME.search(name) is not None
+
+
+_AWS_NAME: Final = re.compile(r"(?i)aws|amazon|(?<![a-z])s3|access[_.-]?key|^secret(?:[_.-]?key)?$")
+
+
 def assigned_password(data: bytes, start: int, _end: int) -> Found:
     """Judge the value that begins at *start* by its form, and by what it is assigned to."""
     name, operator = _name(data, start, _PASS_WORD)
@@ -132,6 +161,30 @@ def assigned_password(data: bytes, start: int, _end: int) -> Found:
     return [(place.start, place.end, fits)]
 
 
+def whole_password(data: bytes, start: int, end: int) -> Found:
+    """Judge all of a string that stands under a password's name, to the end of the match."""
+    name, _ = _name(data, start, _PASS_WORD)
+    value = data[start:end].decode("utf-8", "replace")
+    if not name or _NO_PASSWORD.search(name) or value.count(" ") > _BLANKS_MAX:
+        return []
+    if is_nothing(value) or _EXPRESSION.search(value):
+        return []
+    if value.lstrip("-").isdecimal():
+        return [(start, end, "medium")] if len(value) >= _DIGITS_MIN else []
+    fits = _quoted(value, name) if is_password(value) else None
+    if fits is not None:
+        return [(start, end, fits)]
+    # What goes on with blanks or signs behind a password in it goes with it.
+    return [(start, end, sure) for _, _, sure in assigned_password(data, start, end)]
+
+
+_BLANKS_MAX: Final = 5
+_DIGITS_MIN: Final = 6
+_EXPRESSION: Final = re.compile(
+    r"[A-Za-z_$][\w$.:>?-]*[(\[].*[)\]];?\Z|\\[dwsDWS][+*{?\\\[]|\[\^|\(\?[=!:<]|\.[*+]|\{\d+,\d*\}"
+)
+"""What expressions have in them that say how a password must be made."""
+
 _CLOSED: Final = re.compile(rb"\\?[\"'`]\s*[)\]}]")
 _PASS_WORD: Final = re.compile(
     r"(?i)pass|(?<![a-z])pwd|[a-z]pwd?(?![a-z])|pword|(?<![a-z])pw(?=$|[_.-])|contrase|mot[ _-]de"
@@ -141,7 +194,7 @@ _PASS_WORD: Final = re.compile(
 def _quoted(value: str, name: str) -> Confidence | None:
     """Judge a password that stands in quotes."""
     if " " in value:
-        return None if value.count(" ") > 5 or not _mixed(value) else "medium"
+        return None if value.count(" ") > _BLANKS_MAX or not _mixed(value) else "medium"
     if value[:1] in "([{<^" or (is_code(value) and not _mixed(value)):
         return None
     if value.isalpha() or (is_identifier(value) and not any(map(str.isdigit, value))):
@@ -201,7 +254,15 @@ def _name(data: bytes, start: int, word: re.Pattern[str]) -> tuple[str, bytes]:
         name = match.group().decode("ascii")
         if word.search(name):
             return name.strip("-.$"), window[match.end() :]
-    return "", b""
+    foreign = list(_FOREIGN.finditer(window)) if word is _PASS_WORD else []
+    return ("password", window[foreign[-1].end() :]) if foreign else ("", b"")
+
+
+_FOREIGN: Final = re.compile(
+    "(?i:senha|kennwort|wachtwoord|parola|has(?:l|ł)o|heslo|jelsz(?:o|ó)|l(?:o|ö)senord|salasana|"
+    "adgangskode|(?:s|ş)ifre)|пароль|Пароль|ПАРОЛЬ|密码|密碼|口令|パスワード|비밀번호".encode()
+)
+"""Words for a password that do not begin as it does."""
 
 
 def _text(data: bytes, place: Value) -> str:

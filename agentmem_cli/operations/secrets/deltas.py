@@ -1,8 +1,10 @@
 """Pieces of one message that were streamed, a line each, read as the text they are.
 
 A secret that was cut between two pieces stands in neither of them. So pieces of
-one message in lines that follow one another are joined and looked at as one text; what is
-found is masked in the first of them, and its rest taken out of the others.
+one message in lines that follow one another, or in a list of one line, are joined and
+looked at as one text; what is found is masked in the first of them, and its rest taken
+out of the others. Where pieces have ids, these tell messages apart; but some programs
+number each piece with one, so what has all but its ids in common is joined, too.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from agentmem_cli.session.codec import JSON
     from agentmem_cli.session.tokens import Path
 
-MARKS: Final = (b'elta"', b'_chunk"', b'.chunk"')
+MARKS: Final = (b'elta"', b'hunk"', b'eltas"', b'hunks"')
 """What a line of a piece has one of in it."""
 
 _SEARCH: Final = automaton(list(MARKS), overlapping=False)
@@ -31,7 +33,11 @@ RUN_CHARACTERS_MAX: Final = 1 << 20
 OVERLAP_CHARACTERS: Final = 1 << 14
 """Characters that two such parts have in common: more than any key."""
 
-_NAMES: Final = ("text", "content", "partial_json", "thinking", "delta", "arguments", "value")
+_NAMES: Final = (
+    "text", "content", "partial_json", "thinking", "delta", "chunk", "arguments", "value"
+)  # fmt: skip
+_MEMBER: Final = re.compile(r"delta|chunk|.*(?:Delta|Chunk|_delta|_chunk)")
+_LIST: Final = re.compile(r"(?:.*_)?(?:deltas|chunks)|.*(?:Deltas|Chunks)")
 _IDS: Final = ("id", "item_id", "message_id", "messageId", "index", "output_index", "content_index")
 _TYPED: Final = re.compile(r"(?i)(?:.*[_.])?(?:delta|chunk)")
 _DEPTH_MAX: Final = 6
@@ -45,6 +51,17 @@ class Piece(NamedTuple):
     """What pieces of one message have in common."""
     path: Path
     text: str
+
+    @property
+    def loose(self) -> tuple[object, ...]:
+        """What they have in common where each piece has an id of its own."""
+        return tuple(part for part in self.stream if type(part) is not _Id)
+
+
+class _Id(NamedTuple):
+    """An id among what pieces have in common: a message's, or one piece's."""
+
+    value: JSON
 
 
 class Part(NamedTuple):
@@ -68,36 +85,45 @@ def pieces_of(line: int, raw: bytes) -> list[Piece]:
         value = loads_fast(raw)
     except ValueError:
         return []
-    if not isinstance(value, dict):
-        return []
     found: list[Piece] = []
-    _look(value, (), (), line, found)
+    for path, each in _objects(value, ()):
+        _look(each, path, (), line, found)
     return found
 
 
 def _look(
     value: dict[str, JSON], path: Path, stream: tuple[object, ...], line: int, found: list[Piece]
 ) -> None:
-    here = (*stream, *(value.get(name) for name in _IDS if isinstance(value.get(name), str | int)))
+    here = (*stream, *_ids(value))
     kind = value.get("type") or value.get("object") or value.get("sessionUpdate")
     if isinstance(kind, str) and _TYPED.fullmatch(kind):
         here = (*here, kind)
+        before = len(found)
         _texts(value, path, here, line, found)
-        if found:
+        if len(found) > before:
             return
     for key, member in value.items():
         at = (*path, key)
-        if key == "delta" or key.endswith("Delta"):
+        if _MEMBER.fullmatch(key) or (_LIST.fullmatch(key) and isinstance(member, list)):
             _member(member, at, here, line, found)
         elif len(path) < _DEPTH_MAX:
-            for inner, each in _objects(key, member, at):
-                _look(each, inner, here, line, found)
+            for inner, each in _objects(member, at):
+                # Why: choices are answers beside one another, other lists one after the other.
+                one = (*here, inner[-1]) if key == "choices" else here
+                _look(each, inner, one, line, found)
 
 
-def _objects(key: str, member: JSON, at: Path) -> Iterator[tuple[Path, dict[str, JSON]]]:
+def _ids(value: dict[str, JSON]) -> Iterator[object]:
+    for name in _IDS:
+        member = value.get(name)
+        if isinstance(member, str | int):
+            yield _Id(member) if name == "id" else member
+
+
+def _objects(member: JSON, at: Path) -> Iterator[tuple[Path, dict[str, JSON]]]:
     if isinstance(member, dict):
         yield at, member
-    elif isinstance(member, list) and key == "choices":
+    elif isinstance(member, list):
         for index, each in enumerate(member):
             if isinstance(each, dict):
                 yield (*at, index), each
@@ -107,9 +133,18 @@ def _member(
     value: JSON, path: Path, stream: tuple[object, ...], line: int, found: list[Piece]
 ) -> None:
     if isinstance(value, str):
-        found.append(Piece(line, (*stream, *path), path, value))
+        found.append(Piece(line, (*stream, *_names(path)), path, value))
     elif isinstance(value, dict):
-        _texts(value, path, stream, line, found)
+        _texts(value, path, (*stream, *_ids(value)), line, found)
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            if not isinstance(each, list):
+                _member(each, (*path, index), stream, line, found)
+
+
+def _names(path: Path) -> Iterator[str]:
+    """Yield a path without places in lists, which pieces of one message have each their own."""
+    return (part for part in path if isinstance(part, str))
 
 
 def _texts(
@@ -119,9 +154,10 @@ def _texts(
         member = value.get(name)
         at = (*path, name)
         if isinstance(member, str):
-            found.append(Piece(line, (*stream, *at), at, member))
-        elif isinstance(member, dict):
-            _texts(member, at, stream, line, found)
+            found.append(Piece(line, (*stream, *_names(at)), at, member))
+        else:
+            for inner, each in _objects(member, at):
+                _texts(each, inner, stream, line, found)
     calls = value.get("tool_calls")
     for index, call in enumerate(calls if isinstance(calls, list) else ()):
         if isinstance(call, dict) and isinstance(call.get("function"), dict):
@@ -163,12 +199,13 @@ class Streams:
             yield from self.end()
             return
         for piece in pieces:
-            held = self._open.setdefault(piece.stream, [])
-            held.append(piece)
-            size = self._sizes[piece.stream] = self._sizes.get(piece.stream, 0) + len(piece.text)
-            if size > RUN_CHARACTERS_MAX:
-                yield Run(held)
-                self._keep_end(piece.stream, held)
+            for stream in dict.fromkeys((piece.stream, piece.loose)):
+                held = self._open.setdefault(stream, [])
+                held.append(piece)
+                size = self._sizes[stream] = self._sizes.get(stream, 0) + len(piece.text)
+                if size > RUN_CHARACTERS_MAX:
+                    yield Run(held)
+                    self._keep_end(stream, held)
 
     def _keep_end(self, stream: tuple[object, ...], held: list[Piece]) -> None:
         kept: list[Piece] = []
@@ -190,7 +227,11 @@ class Streams:
         """Yield the texts that are whole, since no piece follows."""
         if not self._open:
             return
-        runs = [Run(pieces) for pieces in self._open.values() if len(pieces) > 1]
+        # What has an id in common has all else in common, too: it is one run twice.
+        told = {
+            tuple((each.line, each.path) for each in held): held for held in self._open.values()
+        }
+        runs = [Run(pieces) for pieces in told.values() if len(pieces) > 1]
         self._open.clear()
         self._sizes.clear()
         yield from runs

@@ -12,11 +12,12 @@ knows no places; `Document` and `Plain` are made only where something was found.
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from agentmem_cli.operations.secrets.bookkeeping import part_of_book
-from agentmem_cli.operations.secrets.naming import SECRET_NAMES
+from agentmem_cli.operations.secrets.naming import SECRET_NAMES, WHOLE, named, named_number
 from agentmem_cli.operations.secrets.plain import Plain
 from agentmem_cli.operations.secrets.quick import INSIDE_MAX, OPTION_MAX, may_be_json
 from agentmem_cli.operations.secrets.structure import is_form, is_signature, structure_of
@@ -32,7 +33,7 @@ from agentmem_cli.session.tokens import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from agentmem_cli.operations.secrets.bookkeeping import Book
     from agentmem_cli.session.tokens import Edit, Path
@@ -103,26 +104,34 @@ class Document:
         types = _members("type", tokens, texts)
         names = _members("name", tokens, texts)
         naming = self._is_record and depth == 0 and _names(tokens, texts)
-        before = ""
+        name = ""
         for token, text in zip(tokens, texts, strict=True):
             path = (*layer.path, *token.path)
             if token.is_key:
-                before = ""
+                name = ""
             else:
                 if depth < INSIDE_MAX and self._enter(home, token, text, path, depth):
-                    before = ""
+                    name = ""
                     continue
-                before = before or _name_of(token.path, names)
+                name = name or _name_of(token.path, names)
             kind = None
             if depth == 0 and self._book is not None:
                 kind = part_of_book(self._book, token.path, text, is_key=token.is_key)
             if kind is None and layer.known:
                 beside = types.get(token.path[:-1], "")
-                kind = structure_of(token.path, text, is_key=token.is_key, beside=beside)
-                if kind is None and self._is_record:
-                    kind = "name" if naming and path[0] == "value" else _form_of(token, text)
+                kind = self._kind(token, text, beside, naming=naming and path[0] == "value")
+            before = named(name, text) if name else ""
             self.leaves.append(Leaf(home, token, text, path, kind, before))
-            before = _named_by(token, text)
+            name = _named_by(token, text)
+            if token.is_key and SECRET_NAMES[text]:
+                self.leaves += _number(home, layer, token, text)
+
+    def _kind(self, token: Token, text: str, beside: str, *, naming: bool) -> str | None:
+        """Return what part of the form a string of a known one is; None: none, it is text."""
+        kind = structure_of(token.path, text, is_key=token.is_key, beside=beside)
+        if kind is None and self._is_record:
+            return "name" if naming else _form_of(token, text)
+        return kind
 
     def _enter(self, home: int, token: Token, text: str, path: Path, depth: int) -> bool:
         """Read a string that is JSON itself; return whether it is."""
@@ -266,22 +275,37 @@ def _members(name: str, tokens: list[Token], texts: list[str]) -> dict[Path, str
 
 
 def _name_of(path: Path, names: Mapping[Path, str]) -> str:
-    """Return the secret name that a value stands under, its list's too, with ``=``."""
+    """Return the secret name that a value stands under, its list's too."""
     if path[-1:] == ("value",):
         name = names.get(path[:-1], "")
-        return f"{name}=" if len(name) <= OPTION_MAX and SECRET_NAMES[name] else ""
+        return name if len(name) <= OPTION_MAX and SECRET_NAMES[name] else ""
     for part in reversed(path):
         if isinstance(part, str):
-            return f"{part}=" if SECRET_NAMES[part] else ""
+            return part if SECRET_NAMES[part] else ""
     return ""
 
 
 def _named_by(token: Token, text: str) -> str:
-    """Return the option that *text* is of the string behind it, with ``=``: ``--password``."""
+    """Return the option that *text* is of the string behind it: ``--password``."""
     if token.is_key or text[:1] != "-" or len(text) > OPTION_MAX:
         return ""
     in_list = bool(token.path) and isinstance(token.path[-1], int)
-    return f"{text}=" if in_list and SECRET_NAMES[text] else ""
+    return text if in_list and SECRET_NAMES[text] else ""
+
+
+def _number(home: int, layer: _Layer, key: Token, name: str) -> Iterator[Leaf]:
+    """Yield the whole number under *key*, if there is one and it may be a password.
+
+    A mask would make a string of it, so it is told and stays.
+    """
+    found = _NUMBER.match(layer.raw, key.end)
+    if found is not None and named_number(name, int(found[1])):
+        token = Token(*found.span(1), is_key=False, path=key.path)
+        path = (*layer.path, *key.path)
+        yield Leaf(home, token, found[1].decode(), path, "number", f"{name}{WHOLE}")
+
+
+_NUMBER: Final = re.compile(rb"[ \t\r\n]*:[ \t\r\n]*(-?[0-9]{1,40})(?=[ \t\r\n]*[,}])")
 
 
 def _changed(text: str, changes: Sequence[Change]) -> str:

@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeAlias
 
 from agentmem_cli.operations.secrets.blocks import blocks, lines_of
-from agentmem_cli.operations.secrets.deltas import Run, Streams, may_stream
+from agentmem_cli.operations.secrets.deltas import Run, Streams, joined, may_stream
 from agentmem_cli.operations.secrets.findings import Findings, Place
 from agentmem_cli.operations.secrets.looking import Eye, Found, gathered
 from agentmem_cli.operations.secrets.marks import Marks, Spot, Streamed, event_key
@@ -142,6 +142,9 @@ class Search:
         self.seen(data)
         self.findings.events += 1
         self._take(event_key(data), self.eye.look(data, Place(name), is_record=is_log))
+        for run in joined([(0, data)]) if may_stream(data) else ():
+            self.marks.documents.add(name)
+            self._run(name, run)
 
     def seen(self, data: bytes) -> None:
         """Note that *data* is being looked at."""
@@ -248,9 +251,9 @@ class Search:
                 continue
             place = Place(name, parts[0].line)
             path, begin, stop = parts[0].path, parts[0].start, parts[0].end
+            if row.fate == "mask" and not self.marks.take(name, parts, mask):
+                continue
             self.findings.rows.append(row._replace(place=place, path=path, start=begin, end=stop))
-            if row.fate == "mask":
-                self.marks.take(name, parts, mask)
         self.findings.parts.update(found.parts)
         for value, kind in found.values.items():
             self.findings.values.setdefault(value, kind)

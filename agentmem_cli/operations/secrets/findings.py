@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from agentmem_cli.session.tokens import Path
 
 Fate = Literal["mask", "structural", "name", "bytes", "allowed", "unsure"]
-"""``mask``: it is masked. ``structural``: an id, a time, a signature: told, not changed.
+"""``mask``: it is masked. ``structural``: an id, a time, a signature,
+a number: told, not changed.
 ``name``: the name of a file or session. ``bytes``: in bytes that are no text. ``allowed``:
 the user keeps it. ``unsure``: not masked unless ``--aggressive``."""
 

@@ -29,6 +29,7 @@ _NAMES: Final = {
     "client-password": "password",
     "command-password": "password",
     "wifi-password": "password",
+    "whole-password": "password",
     "piped-password": "password",
     "prose-password": "password",
     "prose-credentials": "password",
@@ -60,6 +61,7 @@ _NAMES: Final = {
     "gcp-service-account": "private-key",
     "jwt-base64": "jwt",
     "openai-api-key": "openai-key",
+    "cloudflareapitoken": "cloudflare-token",
     "anthropic-api-key": "anthropic-key",
     "anthropic-admin-api-key": "anthropic-key",
     "huggingface-access-token": "huggingface-token",
@@ -91,6 +93,7 @@ _MEDIUM: Final = frozenset(
     {
         "agentmem.secret",
         "agentmem.password",
+        "agentmem.whole-password",
         "agentmem.option-secret",
         "agentmem.query-secret",
         "agentmem.prose-secret",

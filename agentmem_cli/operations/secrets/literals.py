@@ -1,12 +1,13 @@
-"""Known values, searched for wherever they stand and however they are written.
+r"""Known values, searched for wherever they stand and however they are written.
 
-A value is looked for as it is, as JSON writes it (in up to three layers),
-percent-encoded, and in base64 and base64url at any of the three places where
-its bytes can begin in a group. A search has two steps. Raw bytes are searched
-for *probes*: of each written form, the longest run of characters that JSON
-writes in one way. Where a probe is, or where JSON writes a plain character by
-its number, the form may stand; there, what the strings say is searched for the
-whole forms. So nothing is decoded where no value can be.
+A value is looked for as it is, as JSON writes or may write it (in up to three
+layers; ``\/`` and ``\u0041`` too, with quotes around or not), percent-encoded, and
+in base64 and base64url at any of the three places where its bytes can begin in
+a group. A search has two steps. Raw bytes are searched for *probes*: of each
+written form, the longest run of characters that JSON writes in one way. Where a
+probe is, or where JSON writes a plain character by its number, the form may
+stand; there, what the strings say is searched for the whole forms. So nothing is
+decoded where no value can be.
 
 This module alone imports the automaton, ``ahocorasick_rs``.
 """
@@ -20,6 +21,7 @@ from urllib.parse import quote, quote_plus
 
 import ahocorasick_rs
 
+from agentmem_cli.operations.secrets.plain import spelled
 from agentmem_cli.session.tokens import encode_text
 
 if TYPE_CHECKING:
@@ -59,7 +61,7 @@ NUMBERED: Final = tuple(rb"\u00%d" % tens for tens in range(2, 8))
 """How a plain character begins that is written by its number."""
 
 _BASE64: Final = re.compile(rb"[A-Za-z0-9+/_-]*={0,2}")
-_BASE64_BEFORE: Final = re.compile(rb"[A-Za-z0-9+/_-]*\Z")
+_SIGNS: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-"
 _NEAR: Final = 1 << 16
 """Bytes of base64 on either side that are taken to be of one piece with what was found."""
 
@@ -109,15 +111,27 @@ class Literals:
     def find(self, text: bytes) -> list[Hit]:
         """Return where in *text*, which is decoded, values stand; none overlaps another.
 
-        What is in base64 is found with all the base64 around it.
+        What is in base64 is found with all the base64 around it, and what is escaped as JSON
+        may do it, with its escapes.
         """
+        hits = self._hits(text)
+        views = spelled(text) if self._exact is not None else []
+        for layer, view in enumerate(views):
+            for start, end, value in self._hits(view.data):
+                place = start, end
+                for outer in reversed(views[: layer + 1]):
+                    place = outer.start(place[0]), outer.end(place[1])
+                hits.append(Hit(*place, value))
+        return hits if len(hits) < 2 else _apart(hits)  # noqa: PLR2004 - two may overlap
+
+    def _hits(self, text: bytes) -> list[Hit]:
         if self._exact is None:
             return []
         hits = []
         for pattern, start, end in self._exact.find_matches_as_indexes(text, overlapping=True):
             value, is_base64 = self._forms[pattern]
             hits.append(Hit(*(_around(text, start, end) if is_base64 else (start, end)), value))
-        return hits if len(hits) < 2 else _apart(hits)  # noqa: PLR2004 - two may overlap
+        return hits
 
 
 Automaton: TypeAlias = ahocorasick_rs.BytesAhoCorasick
@@ -253,11 +267,11 @@ def _cases(digits: str) -> list[bytes]:
 
 
 def _around(text: bytes, start: int, end: int) -> tuple[int, int]:
-    before = _BASE64_BEFORE.search(text, max(0, start - _NEAR), start)
+    # Why no expression: it would begin anew at every sign before.
+    before = text[max(0, start - _NEAR) : start]
     after = _BASE64.match(text, end, min(len(text), end + _NEAR))
-    assert before is not None
     assert after is not None
-    return before.start(), after.end()
+    return start - len(before) + len(before.rstrip(_SIGNS)), after.end()
 
 
 def _apart(hits: list[Hit]) -> list[Hit]:

@@ -15,7 +15,7 @@ from agentmem_cli.operations.secrets.findings import Finding, Findings, Unread
 from agentmem_cli.operations.secrets.given import LITERAL, PATTERN, VARIABLE, Given
 from agentmem_cli.operations.secrets.marks import Spot, Streamed
 from agentmem_cli.operations.secrets.masks import MASK, Masks, bare, blanked, filling
-from agentmem_cli.operations.secrets.plain import Characters
+from agentmem_cli.operations.secrets.plain import Characters, spelled
 from agentmem_cli.operations.secrets.spans import Span, Spans, merged
 from agentmem_cli.operations.secrets.words import is_shaped
 
@@ -197,10 +197,8 @@ class Eye:
         # Why as a password: what the user named may be of any kind, a plain word among them.
         if is_shaped(row.value, "password" if row.kind in _OWN else row.kind):
             yield row.value, row.kind
-        plain = plainly(row.value)
-        for each in dict.fromkeys((plain, bare(row.value))):
-            if each != row.value and row.kind not in _OWN and is_shaped(each, row.kind):
-                yield each, row.kind
+        if row.kind not in _OWN:
+            yield from ((said, row.kind) for said in _said(row.value) if is_shaped(said, row.kind))
         if "-----BEGIN" in row.value:
             yield from ((line, row.kind) for line in _lines_of_key(row.value)[:1])
         inner = decoded(row.value.encode("utf-8", "replace"))
@@ -259,6 +257,15 @@ class Eye:
         return spans
 
 
+def _said(value: str) -> Iterator[str]:
+    """Yield what *value* is without escapes of a URL or HTML, and without those of JSON."""
+    for plain in dict.fromkeys((plainly(value), bare(value))):
+        if plain != value:
+            yield plain
+    for view in spelled(value.encode("utf-8", "replace")):
+        yield view.data.decode("utf-8", "replace")
+
+
 _PEM_SAME: Final = "b3BlbnNzaC1rZXktdjE"
 """How the first line of every OpenSSH key begins, which tells nothing of it."""
 
@@ -278,7 +285,7 @@ def _is_told(leaf: Leaf, start: int, end: int, span: Span) -> bool:
         return True
     if leaf.structure in {"encrypted", "signature"} and (start > 0 or end < len(leaf.text)):
         return False
-    return span.confidence == "high"
+    return span.confidence == "high" or leaf.structure == "number"
 
 
 def _beside(pair: tuple[str, str]) -> re.Pattern[str]:

@@ -44,6 +44,7 @@ class Marks:
         lines: Of pieces of streamed messages, by source and line.
         probes: Texts of which one is in every line that has such a place.
         streamed: Sources in which messages were streamed in pieces.
+        documents: Those of them that are one JSON document.
     """
 
     def __init__(self) -> None:
@@ -51,9 +52,20 @@ class Marks:
         self.lines: dict[tuple[str, int], list[Streamed]] = {}
         self.probes: set[str] = set()
         self.streamed: set[str] = set()
+        self.documents: set[str] = set()
+        self._taken: set[tuple[str, int, Streamed]] = set()
 
-    def take(self, name: str, parts: Iterable[Part], mask: str) -> None:
-        """Note that *parts* of the source *name* are one value; the first gets its mask."""
+    def take(self, name: str, parts: Iterable[Part], mask: str) -> bool:
+        """Note that *parts* of the source *name* are one value; the first gets its mask.
+
+        Returns:
+            Whether that is new.
+        """
+        is_new = False
         for part in parts:
             piece = Streamed(part.path, part.start, part.end, mask if part.is_first else "")
-            self.lines.setdefault((name, part.line), []).append(piece)
+            if (name, part.line, piece) not in self._taken:
+                self._taken.add((name, part.line, piece))
+                self.lines.setdefault((name, part.line), []).append(piece)
+                is_new = True
+        return is_new

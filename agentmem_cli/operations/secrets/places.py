@@ -91,8 +91,8 @@ def authorization(data: bytes, start: int, end: int) -> Found:
     """Judge what follows the scheme in an Authorization header."""
     end = trimmed(data, start, bare_end(data, start), b",;:.\\")
     value = _text(data, start, end)
-    line = data[start : data.find(b"\n", start) if data.find(b"\n", start) >= 0 else len(data)]
-    if "=" in value[:24] and (found := _parameters(line[:4096], start)):
+    line = data[start : start + _PARAMETERS_MAX].partition(b"\n")[0]
+    if "=" in value[:24] and (found := _parameters(line, start)):
         return found
     if is_reference(value) or is_example(value) or is_code(value) or _SCHEME_WORDS.fullmatch(value):
         return []
@@ -105,6 +105,10 @@ def authorization(data: bytes, start: int, end: int) -> Found:
     if is_wordy(value) and entropy(value) < 3.3:
         return []
     return [(start, end, None)] if _has_digit(value) or entropy(value) >= 3.5 else []
+
+
+_PARAMETERS_MAX: Final = 4096
+"""Bytes of a header in which its parameters are looked for."""
 
 
 def _parameters(line: bytes, start: int) -> Found:
@@ -120,7 +124,8 @@ def bearer(data: bytes, start: int, end: int) -> Found:
     """Judge the token behind the word Bearer."""
     end = trimmed(data, start, end, b",;:.\\")
     value = _text(data, start, end)
-    return [(start, end, None)] if is_random(value) or _is_jwt(value) else []
+    is_token = is_random(value) or (_is_jwt(value) and not is_example(value))
+    return [(start, end, None)] if is_token else []
 
 
 def basic(data: bytes, start: int, end: int) -> Found:

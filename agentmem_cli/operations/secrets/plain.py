@@ -16,7 +16,10 @@ from agentmem_cli.session.tokens import apply_edits
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-_ESCAPE: Final = re.compile(rb'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))')
+_ESCAPE: Final = re.compile(
+    rb"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})"
+    rb'|u([0-9a-fA-F]{4})|(["\\/bfnrt]))'
+)
 _SHORT: Final = {
     b'"': b'"',
     b"\\": b"\\",
@@ -53,7 +56,7 @@ class Characters:
         return self._characters
 
 
-class _View:
+class View:
     """Some bytes without their escapes, and where each of them stood."""
 
     def __init__(self, data: bytes) -> None:
@@ -98,9 +101,25 @@ class _View:
 
 
 def _unescaped(found: re.Match[bytes]) -> bytes:
-    if found[1] is None:
-        return _SHORT[found[2]]
-    return chr(int(found[1], 16)).encode("utf-8", "replace")
+    if found[4] is not None:
+        return _SHORT[found[4]]
+    if found[3] is not None:
+        return chr(int(found[3], 16)).encode("utf-8", "replace")
+    pair = bytes.fromhex((found[1] + found[2]).decode())
+    return pair.decode("utf-16-be").encode()
+
+
+def spelled(data: bytes) -> list[View]:
+    """Return *data* without the escapes of JSON, layer by layer, where it may have some.
+
+    Only escapes of what JSON could write as it is count: a slash, and characters by their
+    numbers. How it must write the others is known beforehand.
+    """
+    views: list[View] = []
+    while len(views) < LAYERS_MAX and (b"\\/" in data or b"\\u" in data):
+        views.append(View(data))
+        data = views[-1].data
+    return views
 
 
 class Plain:
@@ -108,12 +127,12 @@ class Plain:
 
     def __init__(self, raw: bytes) -> None:
         self.raw = raw
-        self._views: list[_View] = []
+        self._views: list[View] = []
         data = raw
         if b'\\"' not in raw:
             return
         while len(self._views) < LAYERS_MAX and b"\\" in data:
-            view = _View(data)
+            view = View(data)
             self._views.append(view)
             data = view.data
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from agentmem_cli.operations.secrets.web_tokens import is_nobodys
 from agentmem_cli.operations.secrets.words import entropy, is_wordy, likeness
 
 SECRET_LENGTH_MIN: Final = 16
@@ -88,7 +89,7 @@ def is_code(value: str) -> bool:
 
 def is_example(value: str) -> bool:
     """Is *value* as a whole what one writes in place of a secret?"""
-    return _EXAMPLE.fullmatch(value[:LOOK_CHARACTERS]) is not None
+    return _EXAMPLE.fullmatch(value[:LOOK_CHARACTERS]) is not None or is_nobodys(value)
 
 
 def is_named(value: str) -> bool:

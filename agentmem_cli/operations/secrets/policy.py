@@ -15,10 +15,13 @@ from agentmem_cli.operations.secrets.assigned import (
     assigned_key,
     assigned_password,
     assigned_secret,
+    is_named_aws,
+    whole_password,
 )
 from agentmem_cli.operations.secrets.extents import trimmed
 from agentmem_cli.operations.secrets.helpers import is_told_by_name
 from agentmem_cli.operations.secrets.spans import Span
+from agentmem_cli.operations.secrets.web_tokens import is_nobodys
 from agentmem_cli.operations.secrets.words import is_wordy, likeness
 
 if TYPE_CHECKING:
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     Found = list[tuple[int, int, Confidence | None]]
     Judge = Callable[[bytes, int, int], Found]
 
+_AWS_KEY: Final = "aws-secret-access-key"
 _AWS: Final = frozenset({"aws-access-key-id", "aws-session-token"})
 _DIGIT: Final = re.compile(rb"\d")
 _REPEATED: Final = re.compile(rb"(?i)^[a-z_-]{0,12}(.)\1{7,}$")
@@ -47,6 +51,8 @@ def judge(data: bytes, start: int, end: int, rule: str, *, visible: bool = True)
     kind, confidence = kinds.kind_of(rule), kinds.confidence_of(rule)
     if not visible and kinds.is_helper(rule):
         confidence = "medium" if is_told_by_name(data, start, end, kinds.vendor_of(rule)) else "low"
+    if kind == _AWS_KEY and not is_named_aws(data, start):
+        kind = "secret"
     own = _JUDGES.get(kinds.bare(rule))
     if own is not None:
         found = own(data, start, end)
@@ -62,9 +68,13 @@ def judge(data: bytes, start: int, end: int, rule: str, *, visible: bool = True)
         end = trimmed(data, start, end, b".")
         if _is_worded(data[start:end]):
             return []
-    if _is_within(data, start, end):
+    if _is_within(data, start, end) or (kind == "jwt" and is_nobodys(_text(data, start, end))):
         return []
     return [Span(start, end, kind, confidence, rule)]
+
+
+def _text(data: bytes, start: int, end: int) -> str:
+    return data[start:end].decode("utf-8", "replace")
 
 
 def _is_worded(token: bytes) -> bool:
@@ -102,6 +112,7 @@ _JUDGES: Final[dict[str, Judge]] = {
     "private-key-end": _private_key_end,
     "secret": assigned_secret,
     "password": assigned_password,
+    "whole-password": whole_password,
     "aws-secret-access-key": assigned_key,
     "url-password": places.url_password,
     "generic-credential-uri": places.url_password,

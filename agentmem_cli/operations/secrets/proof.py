@@ -17,7 +17,7 @@ from agentmem_cli.operations.secrets.sessions import (
     log_name,
     windows,
 )
-from agentmem_cli.operations.secrets.single import numbered, places
+from agentmem_cli.operations.secrets.single import events, numbered, places
 from agentmem_cli.session.rewriting import HEAD_BYTES
 
 if TYPE_CHECKING:
@@ -77,6 +77,9 @@ def prove(
         folder, _, rest = where.partition("/")
         if folder == "files" and rest in staged.files():
             with staged.open_file(rest) as opened:
+                proof.left += masker.joined(where, events(Reader(opened), where, looked.marks))
+        elif folder == "logs" and rest.removesuffix(".jsonl") in staged.logs():
+            with staged.open_log(rest.removesuffix(".jsonl")) as opened:
                 proof.left += masker.joined(where, numbered(Reader(opened)))
     return proof.left
 

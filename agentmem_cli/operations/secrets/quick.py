@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from agentmem_cli.operations.secrets.naming import SECRET_NAMES
+from agentmem_cli.operations.secrets.naming import SECRET_NAMES, named_number
+from agentmem_cli.operations.secrets.naming import named as before
 from agentmem_cli.session.codec import loads, loads_fast
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def _walk(value: JSON, said: list[str], inside: list[str], named: list[str]) -> 
         (inside if value[:1] in _FIRST and may_be_json(value) else said).append(value)
 
 
-def _walk_object(  # noqa: C901 - one loop over all strings of all lines: calls would cost most
+def _walk_object(  # noqa: C901, PLR0912 - one loop over all strings of all lines: calls would cost most
     value: dict[str, JSON], said: list[str], inside: list[str], named: list[str]
 ) -> None:
     said.extend(value)
@@ -92,17 +93,20 @@ def _walk_object(  # noqa: C901 - one loop over all strings of all lines: calls 
             else:
                 said.append(member)  # type: ignore[arg-type]
             if SECRET_NAMES[key]:
-                named.append(f"{key}={member}")
+                named.append(f"{before(key, member)}{member}")  # type: ignore[arg-type]
         elif kind is dict:
             _walk_object(member, said, inside, named)  # type: ignore[arg-type]
         elif kind is list:
             _walk_list(member, said, inside, named)  # type: ignore[arg-type]
             if SECRET_NAMES[key]:
-                named.extend(f"{key}={each}" for each in member if type(each) is str)  # type: ignore[union-attr]
+                named.extend(f"{before(key, each)}{each}" for each in member if type(each) is str)  # type: ignore[union-attr]
+        elif kind is int and SECRET_NAMES[key]:
+            named.append(named_number(key, member))  # type: ignore[arg-type]
     if "value" in value and "name" in value:
         name = value["name"]
         if type(name) is str and len(name) <= OPTION_MAX and SECRET_NAMES[name]:
-            named.append(f"{name}={value['value']}")
+            member = value["value"]
+            named.append(f"{before(name, member if type(member) is str else '')}{member}")
 
 
 def _walk_list(value: list[JSON], said: list[str], inside: list[str], named: list[str]) -> None:
@@ -111,7 +115,7 @@ def _walk_list(value: list[JSON], said: list[str], inside: list[str], named: lis
         kind = type(member)
         if kind is str:
             if option:
-                named.append(f"{option}={member}")
+                named.append(f"{before(option, member)}{member}")  # type: ignore[arg-type]
                 option = ""
             if member[:1] in _FIRST and may_be_json(member):  # type: ignore[index,operator,arg-type]
                 inside.append(member)  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from agentmem_cli.operations.secrets.find import Search
 from agentmem_cli.operations.secrets.findings import Findings, Place, Unread
 from agentmem_cli.operations.secrets.masking import Masker, is_document
 from agentmem_cli.operations.secrets.plain import Plain
-from agentmem_cli.operations.secrets.single import numbered
+from agentmem_cli.operations.secrets.single import events
 from agentmem_cli.session.mapping import seems_lines
 from agentmem_cli.session.refiling import copied
 from agentmem_cli.session.rewriting import HEAD_BYTES
@@ -89,7 +89,7 @@ def masker_of(store: Store, looked: Looked, looking: Looking) -> Masker:
     masker = Masker(looked.findings, looked.marks, looking)
     for name in sorted(looked.marks.streamed):
         with _opened(store, name) as opened:
-            masker.joined(name, numbered(Reader(opened)))
+            masker.joined(name, events(Reader(opened), name, looked.marks))
     return masker
 
 

@@ -92,7 +92,7 @@ class SingleFile:
         masker = self.masker
         if self._marks.streamed:
             source.seek(0)
-            masker.joined(self.name, numbered(source))
+            masker.joined(self.name, events(source, self.name, self._marks))
         source.seek(0)
         if self._is_document:
             sink.write(masker.line(self.name, 0, source.read()))
@@ -127,14 +127,15 @@ class SingleFile:
         left: list[Finding] = []
         source.seek(0)
         if self._is_document:
-            return self.masker.remains(self.name, 0, source.read())
-        for block, hits in searched(source, self.masker.hits, self._looking.threads):
-            for number, start, end in places(block, hits):
-                left += self.masker.remains(self.name, number, block.data[start:end])
-            self._passed(block)
+            left += self.masker.remains(self.name, 0, source.read())
+        else:
+            for block, hits in searched(source, self.masker.hits, self._looking.threads):
+                for number, start, end in places(block, hits):
+                    left += self.masker.remains(self.name, number, block.data[start:end])
+                self._passed(block)
         if self._marks.streamed:
             source.seek(0)
-            left += self.masker.joined(self.name, numbered(source))
+            left += self.masker.joined(self.name, events(source, self.name, self._marks))
         return left
 
     def _passed(self, block: Block) -> None:
@@ -163,6 +164,14 @@ def numbered(source: Readable) -> Iterator[tuple[int, bytes]]:
     """Yield the lines of a source with their numbers."""
     for block in blocks(source):
         yield from enumerate(lines_of(block.data), block.line)
+
+
+def events(source: Readable, name: str, marks: Marks) -> Iterator[tuple[int, bytes]]:
+    """Yield the events of a source in which pieces of messages were, with their numbers."""
+    if name not in marks.documents:
+        yield from numbered(source)
+        return
+    yield 0, b"".join(block.data for block in blocks(source))
 
 
 def document_of(source: BinaryIO) -> bytes | None:

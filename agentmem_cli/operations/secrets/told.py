@@ -6,12 +6,14 @@ string), so every word of a place goes through `Veil` first.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from agentmem_cli.operations.secrets.findings import Finding, Findings
+    from agentmem_cli.operations.secrets.literals import Automaton
     from agentmem_cli.operations.secrets.masks import Masks
 
 VEILED = "[...]"
@@ -62,15 +64,34 @@ class Veil:
     """Hides every value that was found from what is told."""
 
     def __init__(self, values: Iterable[str]) -> None:
-        """Hide *values*, the longest first."""
-        self._values = sorted({value for value in values if value}, key=len, reverse=True)
+        """Hide *values*; those that overlap are hidden as one."""
+        self._values = [_bytes(value) for value in {*values} if value]
+        self._search: Automaton | None = None
+        self._told: dict[str, str] = {}
 
     def __call__(self, text: str) -> str:
         """Return *text* with every value hidden."""
-        for value in self._values:
-            if value in text:
-                text = text.replace(value, VEILED)
-        return text
+        told = self._told.get(text)
+        if told is None:
+            if len(self._told) >= _TOLD_MAX:
+                self._told.clear()
+            told = self._told[text] = self._hidden(_bytes(text)) if self._values else text
+        return told
+
+    def _hidden(self, text: bytes) -> str:
+        # Why not value by value: there may be as many as there are texts.
+        if self._search is None:
+            from agentmem_cli.operations.secrets.literals import automaton
+
+            self._search = automaton(self._values, overlapping=True)
+        pieces: list[bytes] = []
+        at = 0
+        found = self._search.find_matches_as_indexes(text, overlapping=True)
+        for _, start, end in sorted(found, key=itemgetter(1)):
+            if start >= at:
+                pieces += (text[at:start], VEILED.encode())
+            at = max(at, end)
+        return b"".join((*pieces, text[at:])).decode("utf-8", "surrogatepass")
 
     def path(self, path: Iterable[str | int]) -> str:
         """Write the way to a string: ``message.content[0].text``."""
@@ -83,6 +104,14 @@ class Veil:
                 word = word if len(word) <= _WORD_MAX else f"{word[:_WORD_MAX]}…"
                 told += f".{word}" if told else word
         return told
+
+
+_TOLD_MAX: Final = 10_000
+"""Texts whose telling is kept, as most are asked for again: paths of files, keys."""
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def rows_of(

@@ -103,6 +103,25 @@ def test_what_is_kept_on_purpose_is_marked_as_suppressed() -> None:
     assert ["suppressions" in each for each in results] == [False, True]
 
 
+def test_the_veil_hides_all_of_values_that_overlap_or_stand_side_by_side() -> None:
+    veil = Veil(["abcd", "cdef", "\u00e9\ud800"])
+
+    assert veil("xabcdefy") == "x[...]y"
+    assert veil("abcdabcd") == "[...][...]"
+    assert veil("\u00e9\u00e9\ud800\ud800") == "\u00e9[...]\ud800"
+    assert Veil([])("abc") == "abc"
+
+
+def test_the_veil_takes_no_longer_for_many_values() -> None:
+    # One after the other, these would take many minutes.
+    values = [f"{number:07}-value" for number in range(200_000)]
+    veil = Veil(values)
+
+    told = {veil(f"key {value}") for value in values}
+
+    assert told == {"key [...]"}
+
+
 def test_the_veil_hides_values_in_places() -> None:
     veil = Veil(["abc", "abcdef", ""])
 

@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agentmem_cli.operations.secrets.deltas import joined, pieces_of
+from agentmem_cli.session.codec import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FORMS: dict[str, Callable[[str], object]] = {
+    from agentmem_cli.session.codec import JSON
+
+FORMS: dict[str, Callable[[str], JSON]] = {
     "anthropic": lambda text: {
         "type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}
     },
@@ -42,7 +45,7 @@ FORMS: dict[str, Callable[[str], object]] = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_pieces_of_one_message_are_joined(form: str) -> None:
-    lines = [json.dumps(FORMS[form](text)).encode() for text in ("abc", "def", "ghi")]  # noqa: TID251
+    lines = [dumps(FORMS[form](text)) for text in ("abc", "def", "ghi")]
 
     runs = list(joined(enumerate(lines, 1)))
 
@@ -59,6 +62,45 @@ def test_pieces_of_other_messages_are_not_joined() -> None:
     ]
 
     runs = list(joined(enumerate(lines, 1)))
+
+    assert [run.text for run in runs] == ["aa", "bb"]
+
+
+def test_a_number_of_each_record_does_not_part_a_message() -> None:
+    lines = [
+        dumps({"seq": n, "type": "aside", "id": n, "aside": {"value": FORMS["anthropic"](text)}})
+        for n, text in enumerate(("abc", "def"))
+    ]
+
+    runs = list(joined(enumerate(lines, 1)))
+
+    assert [run.text for run in runs] == ["abcdef"]
+
+
+LISTS: dict[str, Callable[[list[str]], JSON]] = {
+    "typed": lambda texts: {"deltas": [{"type": "delta", "text": each} for each in texts]},
+    "typed, elsewhere": lambda texts: {"a": {"b": [FORMS["anthropic"](each) for each in texts]}},
+    "without a type": lambda texts: {"chunks": [{"text": each} for each in texts]},
+    "texts": lambda texts: {"deltas": [*texts]},
+    "with an id each": lambda texts: {
+        "events": [{"id": f"e{n}", "delta": each} for n, each in enumerate(texts)]
+    },
+    "at the top": lambda texts: [FORMS["chat chunk"](each) for each in texts],
+}
+
+
+@pytest.mark.parametrize("form", LISTS)
+def test_pieces_in_one_record_are_joined(form: str) -> None:
+    runs = list(joined([(1, dumps(LISTS[form](["abc", "def"])))]))
+
+    assert [run.text for run in runs] == ["abcdef"]
+
+
+def test_answers_beside_one_another_are_not_joined() -> None:
+    choices: JSON = [{"delta": {"content": "a"}}, {"delta": {"content": "b"}}]
+    raw = dumps({"object": "chat.completion.chunk", "choices": choices})
+
+    runs = list(joined([(1, raw), (2, raw)]))
 
     assert [run.text for run in runs] == ["aa", "bb"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agentmem_cli.errors import EngineMissing
-from agentmem_cli.limits import FINDINGS_MAX
+from agentmem_cli.operations.secrets import engine
 from agentmem_cli.operations.secrets.engine import Detector, Span
 from agentmem_cli.session import codec
 from tests.secrets_made import LETTERS, made, pem
@@ -391,14 +391,17 @@ def test_a_word_that_prose_calls_a_password_is_weak(detector: Detector) -> None:
     assert [(each.kind, each.confidence) for each in spans] == [("password", "low")]
 
 
-def test_more_matches_than_the_bound_are_counted(detector: Detector) -> None:
-    lines = FINDINGS_MAX + 500
+def test_more_matches_than_the_bound_are_counted(
+    detector: Detector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "FINDINGS_MAX", 1_000)
+    lines = 1_500
     data = "\n".join(f"password={made(n, 8)}1x" for n in range(lines)).encode()
 
     spans = detector.scan(data)
 
     assert 0 < spans.capped <= 500
-    assert len(spans) <= FINDINGS_MAX
+    assert len(spans) <= 1_000
 
 
 def test_offsets_are_bytes_and_spans_are_in_order(detector: Detector) -> None:

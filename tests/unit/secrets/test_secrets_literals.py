@@ -3,6 +3,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from typing import TYPE_CHECKING
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -11,6 +12,9 @@ from hypothesis import strategies as st
 
 from agentmem_cli.operations.secrets.literals import Hit, Literals
 from agentmem_cli.session.codec import dumps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 VALUES = st.text(
     alphabet=st.sampled_from("abcXYZ019+/=_-.:@%&\"\\ \n\u00e9\u4e2d\U0001f600'"),
@@ -81,12 +85,53 @@ def test_a_line_with_characters_written_by_their_numbers_is_a_candidate(value: s
     assert literals.candidates(f'{{"a":"{raw}"}}'.encode())
 
 
+def _by_number(text: str) -> str:
+    pairs = text.encode("utf-16-be")
+    return "".join(f"\\u{pairs[at : at + 2].hex()}" for at in range(0, len(pairs), 2))
+
+
+SPELLINGS: dict[str, Callable[[str], str]] = {
+    "slashes": lambda text: dumps(text).decode()[1:-1].replace("/", "\\/"),
+    "slashes in ascii": lambda text: json.dumps(text)[1:-1].replace("/", "\\/"),  # noqa: TID251
+    "numbers": _by_number,
+    "great numbers": lambda text: _by_number(text).upper().replace("\\U", "\\u"),
+    "one number": lambda text: dumps(text).decode()[1:-1].replace("a", "\\u0061"),
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("layers", [0, 1, 2])
+@given(value=VALUES)
+def test_a_value_is_found_in_every_spelling_of_json_without_quotes(
+    spelling: str, layers: int, value: str
+) -> None:
+    text = SPELLINGS[spelling](value)
+    for _ in range(layers):
+        text = dumps(text).decode()[1:-1]
+    literals = Literals([value])
+
+    assert literals.candidates(f"say {text} ok".encode())
+    assert literals.find(f"say {text} ok".encode()) == [(4, 4 + len(text.encode()), 0)]
+
+
 def test_of_values_that_overlap_all_is_found_and_the_widest_gives_the_name() -> None:
     literals = Literals(["abcdefgh1234", "1234ijkl", "unrelated-one"])
 
     hits = literals.find(b"< abcdefgh1234ijkl >")
 
     assert hits == [(2, 18, 0)]
+
+
+def test_values_side_by_side_in_long_base64_are_found_with_all_of_it() -> None:
+    # With an expression that begins anew at every sign, each would take seconds.
+    run = b"A" * 60_000
+    value = "tok_0123456789abcdefg"
+    encoded = base64.b64encode(f"xyz{value}".encode())
+    literals = Literals([value])
+
+    hits = [literals.find(b"<" + run + encoded + run[:at] + b">")[0] for at in range(8)]
+
+    assert [hit[:2] for hit in hits] == [(1, 1 + 60_000 + len(encoded) + at) for at in range(8)]
 
 
 def test_nothing_is_a_candidate_where_nothing_is_looked_for() -> None:

@@ -123,6 +123,27 @@ def _in_message(made: Made) -> None:
     made.log("main", push(entry(0, f"it is {SECRET}")))
 
 
+def _in_pieces(made: Made) -> None:
+    texts = (f"it is {SECRET[:9]}", f"{SECRET[9:]}.")
+    deltas: list[JSON] = [{"type": "text_delta", "text": text} for text in texts]
+    values: list[Object] = [{"type": "content_block_delta", "index": 0, "delta": d} for d in deltas]
+    records: list[Object] = [
+        {"type": "aside", "id": n, "aside": aside(value)} for n, value in enumerate(values)
+    ]
+    made.log("main", push(entry(0, "hi")), *records)
+
+
+def test_a_value_across_side_records_is_found_and_masked_once(made_session: Made) -> None:
+    _in_pieces(made_session)
+
+    done = made_session.redact()
+
+    told = made_session.everything()["logs/main.jsonl"]
+    assert SECRET[:9].encode() not in told
+    assert SECRET[9:].encode() not in told
+    assert len(done.findings.to_mask()) == len(MASK.findall(told)) == 1
+
+
 def _in_the_past(made: Made) -> None:
     splice: Object = {
         "type": "splice",

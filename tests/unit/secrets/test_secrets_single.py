@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from agentmem_cli.operations.secrets.given import read_env, read_literals, read_patterns
 from agentmem_cli.operations.secrets.masks import MASK, Masks
 from agentmem_cli.operations.secrets.single import Masked, SingleFile
+from agentmem_cli.operations.secrets.spans import Span, Spans
 from agentmem_cli.session.tokens import string_tokens
 from tests.secrets_made import KEY, LETTERS, looking, made, pem, token
 from tests.strategies import texts
@@ -68,6 +69,7 @@ WAYS = {
     "base64": base64.b64encode(f"user:{SECRET}\n".encode()).decode(),
     "base64url": base64.urlsafe_b64encode(f"?>{SECRET}~~".encode()).decode(),
     "in the middle of a word": f"x{SECRET}y",
+    "by numbers, without quotes": "".join(f"\\u{ord(each):04x}" for each in SECRET),
 }
 
 
@@ -297,6 +299,46 @@ def test_a_line_like_one_of_a_key_stays_where_it_is_no_part_of_one() -> None:
     assert run.lines[1:] == [b"", b"", b"", b"}", b"abc", b""]
 
 
+@pytest.mark.parametrize("name", ["a.txt", "a.jsonl"])
+def test_a_value_goes_from_fragments_of_json_in_any_spelling(name: str) -> None:
+    value = f'{made(5, 6)}"/\\{made(6, 8)}/\u00e9\U0001f600'
+    numbers = value.encode("utf-16-be").hex()
+    spelled = [
+        json.dumps(value)[1:-1].replace("/", "\\/"),  # noqa: TID251 - another spelling
+        "".join(f"\\u{numbers[at : at + 4]}" for at in range(0, len(numbers), 4)),
+    ]
+    lines = [f"say {each} ok" for each in spelled]
+    data = "\n".join(lines).encode() if name == "a.txt" else b"".join(map(line, map(said, lines)))
+
+    run = redacted(data, looking(given=read_literals(value, "l")))
+
+    assert len(MASK.findall(run.new)) == len(spelled)
+    assert b"\\u" not in run.new
+    assert run.left == []
+
+
+class Scans(NamedTuple):
+    """Finds one value."""
+
+    value: bytes
+    is_ready: bool = True
+
+    def scan(self, data: bytes) -> Spans:
+        at = data.find(self.value)
+        found = Span(at, at + len(self.value), "vendor-token", "high", "a.rule")
+        return Spans([found] if at >= 0 else [])
+
+
+def test_a_value_that_was_found_escaped_goes_without_its_escapes() -> None:
+    value = f"{made(5, 8)}/{made(6, 8)}"
+    escaped = value.replace("/", "\\/")
+    wanted = looking()._replace(detector=Scans(escaped.encode()))
+
+    run = redacted(line(said(f"password={escaped}!")) + line(said(f"it is {value}! or")), wanted)
+
+    assert len(MASK.findall(run.new)) == 2
+
+
 def test_a_cut_key_goes() -> None:
     run = redacted(line(said(pem()[:200])))
 
@@ -325,6 +367,19 @@ def test_a_value_across_streamed_pieces_goes_from_each(cut: int) -> None:
     mask = Masks(KEY).mask(SECRET, "vendor-token")
     assert joined == f"key: {mask} ok"
     assert len(run.lines) == len(pieces) + 1
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_value_across_pieces_in_one_record_goes_from_each(indent: int | None) -> None:
+    texts = (f"key: {SECRET[:9]}", f"{SECRET[9:]} end")
+    value = {"deltas": [{"type": "delta", "text": text} for text in texts]}
+
+    run = redacted(json.dumps(value, indent=indent).encode())  # noqa: TID251
+
+    mask = Masks(KEY).mask(SECRET, "vendor-token")
+    assert [each["text"] for each in json.loads(run.new)["deltas"]] == [f"key: {mask}", " end"]
+    assert len(run.findings.rows) == 1
+    assert run.left == []
 
 
 def test_a_value_known_from_elsewhere_goes_from_streamed_pieces() -> None:
