@@ -40,6 +40,13 @@ def gc(
             "--young", metavar="LENGTH", help="How old a blob must be that nothing names."
         ),
     ] = "1h",
+    though_lost: Annotated[
+        bool,
+        typer.Option(
+            "--though-lost",
+            help="Remove them also where records of the session are lost that may have named them.",
+        ),
+    ] = False,
     if_idle: IdleOption = "60s",
     force: BusyForceOption = False,
     dry_run: DryRunOption = False,
@@ -49,7 +56,8 @@ def gc(
     """Remove blobs that nothing names, and what stopped commands left.
 
     A blob is named by any record of any agent, the past too, and by kept
-    sources and maps. With --all sessions half made or half removed go, too.
+    sources and maps. Where a log is gone, damaged or unread nothing goes (5).
+    With --all sessions half made or half removed go, too.
     """
     from agentmem_cli.cli.clock import parse_length
     from agentmem_cli.operations.collecting import Wanted
@@ -60,7 +68,11 @@ def gc(
         msg = "what is removed is gone, so this needs --yes"
         raise UsageError(msg, hint="--dry-run shows what would go.")
     wanted = Wanted(
-        settings.now_ms, idle_ms(if_idle, force=force), parse_length(young), dry_run=dry_run
+        settings.now_ms,
+        idle_ms(if_idle, force=force),
+        parse_length(young),
+        though_lost=though_lost,
+        dry_run=dry_run,
     )
     return _Run(settings, wanted, root=everything, yes=yes, json=json).all(found)
 
@@ -141,12 +153,13 @@ class _Run:
                 "dry_run": dry,
                 "removed": [_item(each) for each in done.removed],
                 "young": [_item(each) for each in done.young],
+                "kept": [_item(each) for each in done.kept],
                 "bytes": sum(each.size or 0 for each in done.removed),
             }
             out.object(SCHEMA, fields)
             return
         word = "would be removed" if dry else "removed"
-        for told, items in ((word, done.removed), ("stays", done.young)):
+        for told, items in ((word, done.removed), ("stays", done.young + done.kept)):
             for each in items:
                 much = f" ({size(each.size)})" if each.size is not None else ""
                 out.line(one_line(f"{told}  {session}, {each.name}{much}: {each.kind}: {each.why}"))

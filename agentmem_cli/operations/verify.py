@@ -212,14 +212,19 @@ class _Work:
     def _tell_unused(self) -> None:
         """Tell the blobs that nothing names, whatever kind of file it is."""
         from agentmem_cli.operations.collecting import unnamed
+        from agentmem_cli.operations.doubts import doubts_of
 
         try:
             unused = [name for name in unnamed(self.store) if name in self._unused]
+            doubts = doubts_of(self.store) if unused else None
         except (OSError, SessionError):
             return  # Why: what cannot be read is told where it is looked at.
+        kind, told = "unused-blob", "nothing in the session names it"
+        if doubts is not None and (doubts.unread or doubts.lost):
+            kind = "unnamed-blob"
+            told = "nothing that can be read names it; what cannot, or is lost, may have"
         for name in unused:
-            why = f"nothing in the session names it ({self._unused[name]} bytes)"
-            self.add(NOTICE, "unused-blob", name, why)
+            self.add(NOTICE, kind, name, f"{told} ({self._unused[name]} bytes)")
 
     def _blob(self, name: str) -> None:
         data = self._read(name)

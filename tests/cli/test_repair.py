@@ -610,5 +610,5 @@ def test_links_and_pipes_among_logs_and_files_stay_and_are_told(root: Path, tmp_
     done = run("repair", "one", "--force", "--json")
 
     assert secret.read_bytes() == b"junk\njunk\n"
-    assert {left["kind"] for left in done.object["left"]} == {"link", "bad-name"}
+    assert {left["kind"] for left in done.object["left"]} == {"link", "no-file"}
     assert done.status == 1
