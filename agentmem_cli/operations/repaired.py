@@ -9,7 +9,7 @@ from agentmem_cli.session.writer import RECOVERED
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from agentmem_cli.session.mending import Counts
+    from agentmem_cli.session.mending_counts import Counts
 
 
 class Mended(NamedTuple):
@@ -66,6 +66,7 @@ def told_of(log: str, counts: Counts, file: str | None) -> Iterator[Mended]:
         ("salvaged", counts.split, "whole records got lines of their own"),
         ("lost-record", counts.lost, "lost places were filled by a side record that says so"),
         ("reset", counts.reset, "changes that do not apply became resets"),
+        ("order", counts.moved, "records that stood out of order stand in it"),
         ("stamp", counts.stamped, "records got the stamp of the place they stand in"),
         ("copy", counts.copies, "records stood twice and stand once"),
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from agentmem_cli.errors import ConflictError
@@ -20,10 +21,12 @@ from agentmem_cli.operations.verify import PROBLEM, verify
 from agentmem_cli.session.aside import Aside
 from agentmem_cli.session.change import ChangeRecord, SetAside
 from agentmem_cli.session.damaged import survey
-from agentmem_cli.session.fold import LogFold
+from agentmem_cli.session.fold import BAD_HEADER, BAD_STAMP, LogFold
 from agentmem_cli.session.images import BLOB_FOLDER
 from agentmem_cli.session.keys import LOST
-from agentmem_cli.session.mending import BY, joined, mend
+from agentmem_cli.session.mending import BY, mend
+from agentmem_cli.session.mending_counts import joined
+from agentmem_cli.session.ordering import in_order
 from agentmem_cli.session.reader import fold_log
 from agentmem_cli.session.record import encode_record
 from agentmem_cli.session.refiling import copied
@@ -42,7 +45,9 @@ if TYPE_CHECKING:
     from agentmem_cli.session.codec import JSON
     from agentmem_cli.session.damaged import Survey
     from agentmem_cli.session.lines import Damage
-    from agentmem_cli.session.mending import Counts
+    from agentmem_cli.session.mending_counts import Counts
+    from agentmem_cli.session.ordering import Reordered
+    from agentmem_cli.session.source import OpenLog
     from agentmem_cli.storage.batch import DirBatch
     from agentmem_cli.storage.directory import DirStore
 
@@ -169,34 +174,46 @@ class _Work:
             self._ends[log] = _End.of(fold)
             if not fold.damages:
                 return
-            found = survey(opened)
+            view = _in_order(opened, fold)
+            if view is not None:
+                source = LogSource(view, self._store)
+            read = source.log
+            found = survey(read)
             if found.format is not None or (found.unknown and not self._wanted.unknown):
                 self._refused.add(log)
                 return
-            counts = self._mend(log, source, found, "", write=False)
+            size, moved = opened.size, 0 if view is None else view.moved
+            how = partial(self._mend, log, source, found, size=size, moved=moved)
+            counts = how("", write=False)
             if not counts.edited and not counts.aside:
                 return
             del self._ends[log]
             self._edited = True
             digest = hashlib.sha256()
-            for data in joined(opened, counts.aside):
+            for data in joined(read, counts.aside):
                 digest.update(data)
             name = recovered_name(log, digest.hexdigest())
             if counts.edited:
-                self._mend(log, source, found, name, write=True)
+                how(name, write=True)
             else:
-                self._batch.cut_log(log, opened.size, opened.size - counts.torn)
+                self._batch.cut_log(log, size, size - counts.torn)
             if counts.aside:
                 sink = self._batch.open_file(name)
-                for data in joined(opened, counts.aside):
+                for data in joined(read, counts.aside):
                     sink.write(data)
             self.done += told_of(log, counts, name if counts.aside else None)
 
-    def _mend(
-        self, log: str, source: LogSource, found: Survey, file: str, *, write: bool
+    def _mend(  # noqa: PLR0913 - most of them named
+        self,
+        log: str,
+        source: LogSource,
+        found: Survey,
+        file: str,
+        *,
+        write: bool,
+        size: int,
+        moved: int,
     ) -> Counts:
-        size = source.log.size
-
         def sink_of() -> Callable[[bytes], object]:
             return self._batch.open_log_new(log, size).write
 
@@ -208,6 +225,7 @@ class _Work:
             now_ms=self._wanted.now_ms,
             sink_of=sink_of if write else None,
             told=self._told,
+            moved=moved,
         )
 
     def _end(self, log: str) -> _End:
@@ -301,6 +319,13 @@ class _End(NamedTuple):
 
 
 _DIGEST: Final = re.compile(r"-([0-9a-f]{64})\.part$")
+
+
+def _in_order(opened: OpenLog, fold: LogFold) -> Reordered | None:
+    """Return a log with its records in order, where they are not."""
+    if not any(damage.kind in {BAD_STAMP, BAD_HEADER} for damage in fold.damages):
+        return None
+    return in_order(opened)
 
 
 def _pass_by(_: int) -> None:

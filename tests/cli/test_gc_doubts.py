@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -48,7 +49,7 @@ def _pipe(path: Path) -> None:
 HURTS: dict[str, Callable[[Path], object]] = {
     "gone": lambda path: path.unlink(),
     "elsewhere": lambda path: path.rename(path.parent.parent.parent / "m"),
-    "folder gone": lambda path: (path.unlink(), path.parent.rmdir()),
+    "folder gone": lambda path: shutil.rmtree(path.parent),
     "link": _linked,
     "folder": _folder,
     "pipe": _pipe,
