@@ -175,33 +175,36 @@ class _Work:
             if not fold.damages:
                 return
             view = _in_order(opened, fold)
-            if view is not None:
-                source = LogSource(view, self._store)
-            read = source.log
-            found = survey(read)
+            source = source if view is None else LogSource(view, self._store)
+            found = survey(source.log)
             if found.format is not None or (found.unknown and not self._wanted.unknown):
                 self._refused.add(log)
                 return
-            size, moved = opened.size, 0 if view is None else view.moved
-            how = partial(self._mend, log, source, found, size=size, moved=moved)
+            moved = 0 if view is None else view.moved
+            how = partial(self._mend, log, source, found, size=opened.size, moved=moved)
             counts = how("", write=False)
-            if not counts.edited and not counts.aside:
-                return
-            del self._ends[log]
-            self._edited = True
-            digest = hashlib.sha256()
+            if counts.edited or counts.aside:
+                self._put(log, source.log, counts, opened.size, lambda name: how(name, write=True))
+
+    def _put(
+        self, log: str, read: OpenLog, counts: Counts, size: int, write: Callable[[str], object]
+    ) -> None:
+        """Stage what a log comes to, and the bytes that go out of it."""
+        del self._ends[log]
+        self._edited = True
+        digest = hashlib.sha256()
+        for data in joined(read, counts.aside):
+            digest.update(data)
+        name = recovered_name(log, digest.hexdigest())
+        if counts.edited:
+            write(name)
+        else:
+            self._batch.cut_log(log, size, size - counts.torn)
+        if counts.aside:
+            sink = self._batch.open_file(name)
             for data in joined(read, counts.aside):
-                digest.update(data)
-            name = recovered_name(log, digest.hexdigest())
-            if counts.edited:
-                how(name, write=True)
-            else:
-                self._batch.cut_log(log, size, size - counts.torn)
-            if counts.aside:
-                sink = self._batch.open_file(name)
-                for data in joined(read, counts.aside):
-                    sink.write(data)
-            self.done += told_of(log, counts, name if counts.aside else None)
+                sink.write(data)
+        self.done += told_of(log, counts, name if counts.aside else None)
 
     def _mend(  # noqa: PLR0913 - most of them named
         self,
