@@ -13,11 +13,10 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
-from agentmem_cli.errors import ConflictError
 from agentmem_cli.operations.lost import NamedBlobs
 from agentmem_cli.operations.repaired import Left, Mended, Repaired, recovered_name, told_of
 from agentmem_cli.operations.repaired_meta import StagedView, mend_meta
-from agentmem_cli.operations.verify import PROBLEM, verify
+from agentmem_cli.operations.repaired_places import left_alone, left_by_hand, mend_places
 from agentmem_cli.session.aside import Aside
 from agentmem_cli.session.change import ChangeRecord, SetAside
 from agentmem_cli.session.damaged import survey
@@ -35,6 +34,7 @@ from agentmem_cli.session.stamp import Stamp
 from agentmem_cli.session.writer import RECOVERED, changing
 from agentmem_cli.storage.care import clear_leftovers, tighten
 from agentmem_cli.storage.layout import REDO
+from agentmem_cli.storage.oddities import fixed_oddities
 from agentmem_cli.storage.seen import IDLE_MS, refuse_busy
 from agentmem_cli.storage.trial import TrialBatch
 
@@ -81,8 +81,10 @@ def repair(store: DirStore, wanted: Wanted) -> Repaired:
         OSError: The system refused; nothing changed, unless the error's notes say that the
             next command finishes it.
     """
+    if fixed_oddities(store):
+        return Repaired((), _in_turn(left_alone(store, wanted.progress)))
     refuse_busy(store, wanted.if_idle_ms, wanted.now_ms, locked=False)
-    done = _unfinished(store, dry_run=wanted.dry_run)
+    done = mend_places(store, dry_run=wanted.dry_run)
     with changing(""), _batch(store, dry_run=wanted.dry_run) as batch:
         refuse_busy(store, wanted.if_idle_ms, wanted.now_ms)
         work = _Work(store, batch, wanted)
@@ -91,24 +93,27 @@ def repair(store: DirStore, wanted: Wanted) -> Repaired:
     names = store.leftovers()
     if names and not wanted.dry_run:
         names = clear_leftovers(store)
+    told = {each.where for each in done}
     why = "removed: a program that was stopped left it"
-    done += [Mended("leftover", name, why) for name in names if name != REDO]
+    done += [Mended("leftover", name, why) for name in names if name != REDO and name not in told]
     left = work.left
     loose = store.loose()
     if loose and wanted.tighten:
         loose = loose if wanted.dry_run else tighten(store)
         done += [Mended("loose-mode", name, "kept to its owner") for name in loose]
     elif wanted.dry_run:
-        why = "other users of this machine may read it; --tighten ends that"
+        why = "other users of this machine may read it"
         left += [Left("loose-mode", name, why) for name in loose]
-    if not wanted.dry_run:
+    if wanted.dry_run:
+        left += left_by_hand(store, done, wanted.progress)
+    else:
         # Why looked at again: what is left is what verify says is left.
-        left = [
-            Left(found.kind, found.where, found.why)
-            for found in verify(store, wanted.progress).findings
-            if found.level == PROBLEM
-        ]
-    return Repaired(tuple(done), tuple(left))
+        left = left_alone(store, wanted.progress)
+    return Repaired(tuple(done), _in_turn(left))
+
+
+def _in_turn(left: list[Left]) -> tuple[Left, ...]:
+    return tuple(sorted(left, key=lambda each: (each.where, each.kind, each.why)))
 
 
 def _batch(store: DirStore, *, dry_run: bool) -> AbstractContextManager[DirBatch]:
@@ -116,23 +121,6 @@ def _batch(store: DirStore, *, dry_run: bool) -> AbstractContextManager[DirBatch
         return store.batch()
     # Why cast: a trial has as much of a batch as is used here.
     return cast("AbstractContextManager[DirBatch]", TrialBatch(store))
-
-
-def _unfinished(store: DirStore, *, dry_run: bool) -> list[Mended]:
-    """Finish what a crash left undone, or give it up and keep its bytes."""
-    if not store.pending():
-        return []
-    if dry_run:
-        return [Mended("unfinished-change", "", "finished, or given up and set aside")]
-    try:
-        store.recover()
-    except ConflictError:
-        names = store.give_up()
-        why = "given up, since another program wrote meanwhile; what was staged is set aside"
-        return [Mended("unfinished-change", "", why, name) for name in names] or [
-            Mended("unfinished-change", "", why)
-        ]
-    return [Mended("unfinished-change", "", "finished")]
 
 
 class _Work:

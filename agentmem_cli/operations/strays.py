@@ -16,6 +16,8 @@ from agentmem_cli.storage.layout import (
     LOG_END,
     LOGS,
     META,
+    RECOVERED,
+    REDO,
     file_path,
     is_leftover,
 )
@@ -65,12 +67,16 @@ def strays(session: Path) -> Iterator[Stray]:
 
 
 def _no_files(session: Path) -> Iterator[Stray]:
-    for where in (LOCK, file_path(META)):
+    for where in (LOCK, REDO, file_path(META)):
         path = session / where
         if path.is_symlink():
-            if where == LOCK:  # the other is met among the files
+            if where != file_path(META):  # that is met among the files
                 yield Stray(where, LINK)
         elif path.exists() and not path.is_file():
+            yield Stray(where, NO_FILE)
+    for where in (LOGS, FILES, file_path(RECOVERED.rstrip("/"))):
+        path = session / where
+        if path.exists() and not path.is_symlink() and not path.is_dir():
             yield Stray(where, NO_FILE)
 
 
@@ -90,7 +96,7 @@ def _is_known(where: str, path: Path) -> bool:
     top, _, name = where.partition("/")
     if is_leftover(where):
         return True
-    if where == file_path(META):
+    if where in {file_path(META), file_path(RECOVERED.rstrip("/"))}:
         return True  # whatever it is, it is told of
     if path.is_dir():
         return top == FILES and not _is_blob(name)

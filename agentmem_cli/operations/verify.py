@@ -23,7 +23,7 @@ from agentmem_cli.session.pairing import MERGEABLE, UNANSWERED, UNASKED
 from agentmem_cli.session.reader import open_log
 from agentmem_cli.session.source import LogSource
 from agentmem_cli.session.writer import RECOVERED
-from agentmem_cli.storage.layout import FILES, LOGS
+from agentmem_cli.storage.layout import FILES, LOGS, REDO
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -106,7 +106,8 @@ class _Work:
             return []
 
     def layout(self) -> None:
-        if self.store.pending():
+        redo = self.store.path / REDO
+        if self.store.pending() and redo.is_file() and not redo.is_symlink():
             why = "a change was cut short; the next command that changes something finishes it"
             self.add(PROBLEM, "unfinished-change", "", why)
         for name in self.store.leftovers():
