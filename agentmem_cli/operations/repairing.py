@@ -281,7 +281,9 @@ class _Work:
         del self._ends[log]
         self._edited = True
         for name in names:
-            self.done.append(Mended("missing-blob", log, f"blob {name} is lost; the log says so"))
+            self.done.append(
+                Mended("missing-blob", log, f"blob {name} is gone; the log says so from now on")
+            )
 
 
 class _End(NamedTuple):

@@ -294,7 +294,8 @@ class _Work:
         from agentmem_cli.operations.repaired_meta import lost_logs
 
         for log, size in lost_logs(meta).items():
-            self.add(NOTICE, "lost-log", log, f"it had {size} bytes once, as the meta says")
+            kind = "shorter-log" if log in self._logs else "lost-log"
+            self.add(NOTICE, kind, log, f"it had {size} bytes once, as the meta says")
 
     def _lost(self, noted: dict[str, JSON], sizes: dict[str, int]) -> bool:
         """Name the logs that are gone, or shorter than the meta noted; logs only ever grow."""
