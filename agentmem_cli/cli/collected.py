@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from agentmem_cli.cli.many import (
-    AllOption,
     BusyForceOption,
+    EveryOption,
     IdleOption,
     NamedArg,
     Sought,
+    check_may_remove,
     idle_ms,
     sessions_meant,
 )
 from agentmem_cli.cli.options import DryRunOption, JsonOption, YesOption
 from agentmem_cli.cli.settings import Settings
-from agentmem_cli.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ SCHEMA: Final = "agentmem.gc/1"
 def gc(
     context: typer.Context,
     sessions: NamedArg = None,
-    everything: AllOption = False,
+    everything: EveryOption = False,
     young: Annotated[
         str,
         typer.Option(
@@ -64,9 +64,7 @@ def gc(
 
     settings = Settings.of(context)
     found = sessions_meant(settings, sessions, Sought({}), everything=everything)
-    if not (dry_run or yes or settings.asks):
-        msg = "what is removed is gone, so this needs --yes"
-        raise UsageError(msg, hint="--dry-run shows what would go.")
+    check_may_remove(settings, dry_run=dry_run, yes=yes)
     wanted = Wanted(
         settings.now_ms,
         idle_ms(if_idle, force=force),

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from agentmem_cli.cli.many import (
-    AllOption,
     BusyForceOption,
+    EveryOption,
     IdleOption,
     NamedArg,
     Sought,
@@ -31,7 +31,7 @@ SCHEMA: Final = "agentmem.repair/1"
 def repair(
     context: typer.Context,
     sessions: NamedArg = None,
-    everything: AllOption = False,
+    everything: EveryOption = False,
     tighten: Annotated[
         bool, typer.Option("--tighten", help="Keep other users of this machine out of it, too.")
     ] = False,

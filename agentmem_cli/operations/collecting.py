@@ -74,6 +74,7 @@ def collect(store: DirStore, wanted: Wanted) -> Collected:
     """
     refuse_busy(store, wanted.if_idle_ms, wanted.now_ms, locked=False)
     if wanted.dry_run:
+        refuse_busy(store, wanted.if_idle_ms, wanted.now_ms)
         done = _blobs(store, wanted)
         names = store.leftovers()
     else:
