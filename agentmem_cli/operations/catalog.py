@@ -1,6 +1,6 @@
 """Finding sessions: the words of a person to a session directory."""
 
-# ruff: noqa: PTH100, PTH118 - a listing joins 10,000 names; Path costs ten times a join
+# ruff: noqa: PTH100, PTH114, PTH118 - a listing joins 10,000 names; Path costs ten times a join
 
 from __future__ import annotations
 

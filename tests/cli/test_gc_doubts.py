@@ -169,3 +169,27 @@ def test_what_is_no_file_is_called_so(root: Path, where: str, what: str) -> None
     assert ("problem", "no-file", where) in {
         (each["level"], each["kind"], each["where"]) for each in found
     }
+
+
+@pytest.mark.parametrize("why", ["nothing names it", "a map names it", "set aside", "damaged"])
+def test_the_list_of_blobs_agrees_with_what_goes(root: Path, why: str) -> None:
+    path = _begin(root)
+    name = blob(root, b"third")
+    files = path.parent.parent / "files"
+    if why == "a map names it":
+        (files / "plugins" / "import").mkdir(mode=0o700, parents=True)
+        (files / "plugins" / "import" / "a.jsonl").write_bytes(name.encode())
+    elif why == "set aside":
+        (files / "recovered").mkdir(mode=0o700)
+        (files / "recovered" / "main.part").write_bytes(b"torn")
+    elif why == "damaged":
+        HURTS["half a line"](path)
+
+    states = {each["name"]: each["state"] for each in ok("blobs", "one", "--json").objects}
+    listed = run("blobs", "one", "--unused", "--json").objects
+    run("gc", "one", "--yes", "--force")
+
+    goes = why == "nothing names it"
+    assert states[name] == ("unused" if goes else "kept")
+    assert [each["name"] for each in listed] == ([name] if goes else [])
+    assert (name in there(root)) != goes
