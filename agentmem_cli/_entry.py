@@ -57,6 +57,10 @@ def main(arguments: list[str] | None = None) -> int:
         return report(error, words)
     finally:
         gc.enable()
+        if arguments is None:
+            # Why: the interpreter looks for cycles once more as it ends, among all that
+            # a fold of a large log has made; the system takes it back as it is.
+            gc.freeze()
         if give_back is not None:
             give_back()
 

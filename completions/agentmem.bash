@@ -20,12 +20,12 @@ _agentmem_table() {
         ;;
     'show')
         _flags='--full --asides --follow --all --json --help -h'
-        _vals='--agent=@agents --last= --from= --to= --as-of=@places --format=text,markdown,json,html --interval='
+        _vals='--agent=@agents --last= --from=@messages --to=@messages --as-of=@places --format=text,markdown,json,html --interval='
         _args='@sessions'
         ;;
     'log')
         _flags='--all --oneline --json --help -h'
-        _vals='--agent=@agents --kind=header,state,retired,push,splice,halt,aside,reset --key='
+        _vals='--agent=@agents --kind=header,state,retired,push,splice,halt,aside,reset --key=@keys'
         _args='@sessions'
         ;;
     'as-of')
@@ -44,7 +44,7 @@ _agentmem_table() {
         _args='- @sessions+'
         ;;
     'stats')
-        _flags='--json --help -h'
+        _flags='--all --json --help -h'
         _vals='--agent=@agents --since=today,yesterday,1h,2h,1d,7d,30d --until=today,yesterday,1h,2h,1d,7d,30d --model= --label= --title= --larger=100kB,1MB,10MB,100MB,1GB --older=1h,12h,1d,7d,30d,90d --project=@folders'
         _args='@sessions+'
         ;;
@@ -234,17 +234,17 @@ _agentmem_table() {
     'value get')
         _flags='--text --json --help -h'
         _vals='--agent=@agents'
-        _args='@sessions -'
+        _args='@sessions @keys'
         ;;
     'value set')
         _flags='--text --force -f --json --help -h'
         _vals='--agent=@agents'
-        _args='@sessions - -'
+        _args='@sessions @keys -'
         ;;
     'value unset')
         _flags='--force -f --json --help -h'
         _vals='--agent=@agents'
-        _args='@sessions -'
+        _args='@sessions @keys'
         ;;
     'meta')
         _subs='show title label refresh'
@@ -298,7 +298,7 @@ _agentmem_table() {
         _args='@sessions+'
         ;;
     'verify')
-        _flags='--json --help -h'
+        _flags='--all --json --help -h'
         _args='@sessions+'
         ;;
     'repair')
@@ -307,7 +307,7 @@ _agentmem_table() {
         _args='@sessions+'
         ;;
     'gc')
-        _flags='--all --force -f --dry-run -n --yes -y --json --help -h'
+        _flags='--all --though-lost --force -f --dry-run -n --yes -y --json --help -h'
         _vals='--young=1h,12h,1d,7d,30d,90d --if-idle=1h,12h,1d,7d,30d,90d'
         _args='@sessions+'
         ;;
@@ -438,7 +438,7 @@ _agentmem_values() {
             _agentmem_offer "$("$_program" __complete sessions 0 "$_root" '' '' "$begun" 2> /dev/null)" "$2"
         fi
         ;;
-    @agents | @places)
+    @agents | @places | @messages | @keys)
         compopt -o nosort 2> /dev/null
         _agentmem_offer "$("$_program" __complete "${1#@}" 0 "$_root" "$_session" "$_agent" "$begun" 2> /dev/null)" "$2"
         ;;

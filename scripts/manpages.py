@@ -112,7 +112,7 @@ def _program() -> Iterator[str]:
     yield "A"
     yield ".I SESSION"
     yield _plain("is the name of a folder under the root or the beginning of one, a path,")
-    yield _plain("or @last: the one whose logs were written last.")
+    yield _plain("or @last: the one that list shows first.")
     yield ".PP"
     yield "An agent is named by its id or the beginning of it; without one the main agent is meant."
     yield ".PP"

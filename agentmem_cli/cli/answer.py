@@ -5,7 +5,7 @@ be printed into the line that is being typed.
 
     __complete KIND WIDE ROOT SESSION AGENT BEGUN
 
-KIND is sessions, agents or places; WIDE is 1 where the shell shows a line about
+KIND is sessions, agents, places, messages or keys; WIDE is 1 where the shell shows a line about
 each word; the others are what was typed so far, empty where nothing was. The
 answer is one word a line, and after a tab what is told about it.
 """
@@ -58,6 +58,10 @@ def _offers(words: list[str]) -> list[Offer]:
             return offers.agents(folder, session, begun, shown=_shown) if session else []
         case "places":
             return offers.places(folder, session, agent, begun, shown=_shown)
+        case "messages":
+            return offers.messages(folder, session, agent, begun, shown=_shown)
+        case "keys":
+            return offers.keys(folder, session, agent, begun)
         case _:
             return []
 

@@ -158,8 +158,10 @@ def _print_table(settings: Settings, session: str, shown: Sequence[Blob], everyt
 
 
 def _named(blob: Blob) -> str:
-    told = [f"{named.agent}:m{named.id}" for named in blob.named[:2]]
-    more = blob.named_times - len(told)
+    # Why each once: a message that was taken out and put back names it twice.
+    places = list(dict.fromkeys(f"{named.agent}:m{named.id}" for named in blob.named))
+    told = places[:2]
+    more = blob.named_times - len(blob.named) + len(places) - len(told)
     return ", ".join([*told, f"and {more:,} more"] if more else told)
 
 

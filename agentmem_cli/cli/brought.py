@@ -33,14 +33,20 @@ IntervalOption = Annotated[
 ]
 
 
+def _source(word: str) -> Path:
+    path = parse_path(word)
+    # Why: ./- is a file, and a path has no ./ any more.
+    return path.absolute() if str(path) == "-" != word else path
+
+
 def import_sources(
     context: typer.Context,
     sources: Annotated[
         list[Path],
         typer.Argument(
             metavar="SOURCE...",
-            help="Transcript files, folders of them, or a tar of a session.",
-            parser=parse_path,
+            help="Transcript files, folders of them, or a tar of a session; - is standard input.",
+            parser=_source,
         ),
     ],
     kind: Annotated[
@@ -79,6 +85,7 @@ def import_sources(
     and kept with the source. Of many sessions a sum by kind is printed.
     """
     from agentmem_cli.cli.imported import Told
+    from agentmem_cli.cli.piped import spooled
     from agentmem_cli.operations.imports.importing import Options
 
     settings = Settings.of(context)
@@ -98,9 +105,10 @@ def import_sources(
         again=again,
         lock_wait_s=settings.lock_wait_s,
     )
-    if watch:
-        _watch(settings, told, sources, options, (kind, since_ms, interval))
-    return _import(settings, told, sources, options, (kind, since_ms))
+    with spooled(sources, watch=watch) as files:
+        if watch:
+            _watch(settings, told, files, options, (kind, since_ms, interval))
+        return _import(settings, told, files, options, (kind, since_ms))
 
 
 def _import(
@@ -113,6 +121,7 @@ def _import(
     """Import once; *wanted* is the kind and the time of ``--since``."""
     from agentmem_cli.cli.imported import Bar
     from agentmem_cli.cli.interrupts import hold, release
+    from agentmem_cli.cli.piped import named
     from agentmem_cli.cli.render import progress
     from agentmem_cli.operations.imports.folders import gather, import_gathered
 
@@ -128,7 +137,7 @@ def _import(
                 gathered, settings.root, options, kind=kind, since_ms=since_ms
             ):
                 bar.end(outcome)
-                done.append(outcome)
+                done.append(named(outcome))
                 release()
     except KeyboardInterrupt:
         # Why: each source is a change of its own, so these are imported.

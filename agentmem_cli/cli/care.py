@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from agentmem_cli.cli.many import EveryOption, check_named
 from agentmem_cli.cli.options import JsonOption, SessionsArg
 from agentmem_cli.cli.settings import Settings
 
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
 
 
 def verify(
-    context: typer.Context, sessions: SessionsArg = None, json: JsonOption = False
+    context: typer.Context,
+    sessions: SessionsArg = None,
+    everything: EveryOption = False,
+    json: JsonOption = False,
 ) -> int | None:
     """Check sessions for every damage there is; change nothing.
 
@@ -31,6 +35,7 @@ def verify(
     from agentmem_cli.operations.catalog import Found, find_all
 
     settings = Settings.of(context)
+    check_named(sessions, everything=everything)
     found = [find_shown(settings, words) for words in sessions or ()]
     found = found or find_all(settings.root, ())
     problems = 0

@@ -110,6 +110,7 @@ def append(
     settings = Settings.of(context)
     found, store = open_to_change(settings, session)
     log, name = agent_to_append(store, agent)
+    is_new = agent is not None and log not in store.logs()
     messages = _messages(file, role)
     added = add(store, log, messages, author=_author(author), name=name, at_ms=settings.now_ms)
     if name is not None:
@@ -131,7 +132,8 @@ def append(
             )
     else:
         told = count(len(added.ids), "message")
-        talk(f"{told} added to {one_line(found.id)}, agent {one_line(added.agent)}")
+        who = f"{'new ' if is_new else ''}agent {one_line(added.agent)}"
+        talk(f"{told} added to {one_line(found.id)}, {who}")
 
 
 def _tell_aside(session: str, added: Added) -> None:

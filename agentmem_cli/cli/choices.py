@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 SESSIONS: Final = "@sessions"
 AGENTS: Final = "@agents"
 PLACES: Final = "@places"
+MESSAGES: Final = "@messages"
+KEYS: Final = "@keys"
 FILES: Final = "@files"
 FOLDERS: Final = "@folders"
 
@@ -22,6 +24,7 @@ _LISTS: Final = {
     "log --kind": "agentmem_cli.operations.records:TYPES",
     "export --as": "agentmem_cli.cli.exported:FORMS",
     "export --shape": "agentmem_cli.cli.exported:SHAPES",
+    "grep --role": "agentmem_cli.cli.found:ROLES",
     "append --role": "agentmem_cli.operations.given:ROLES",
     "core export --format": "agentmem_cli.cli.core_files:FORMATS",
     "import --from": "agentmem_cli.operations.imports.sniff:kinds",
@@ -40,13 +43,18 @@ _WORDS: Final = {
 }
 _DYNAMIC: Final = {
     "SESSION": SESSIONS,
+    "ID": AGENTS,
     "PLACE": PLACES,
+    "MESSAGE": MESSAGES,
     "FILE": FILES,
     "PATH": FILES,
     "SOURCE": FILES,
     "DIR": FOLDERS,
     "FOLDER": FOLDERS,
 }
+
+_WITH_SAVED: Final = ("value", "log")
+"""Commands whose KEY is that of a saved value, not of a label."""
 
 
 def offered(key: str, metavar: str, told: str, listed: Sequence[str]) -> tuple[str, ...]:
@@ -66,8 +74,8 @@ def offered(key: str, metavar: str, told: str, listed: Sequence[str]) -> tuple[s
     if listed:
         return tuple(listed)
     name = re.sub(r"[^A-Z=: ]", "", metavar).split(" ")[-1]
-    if name == "ID":
-        return (AGENTS,)
+    if name == "KEY" and key.partition(" ")[0] in _WITH_SAVED:
+        return (KEYS,)
     # The places of `diff` are called A and B.
     if name in _DYNAMIC or "mN, ~N" in told:
         return (_DYNAMIC.get(name, PLACES),)

@@ -8,9 +8,9 @@ import typer
 
 from agentmem_cli.cli.many import (
     BusyForceOption,
-    EveryOption,
     IdleOption,
     NamedArg,
+    RootOption,
     Sought,
     check_may_remove,
     idle_ms,
@@ -33,7 +33,7 @@ SCHEMA: Final = "agentmem.gc/1"
 def gc(
     context: typer.Context,
     sessions: NamedArg = None,
-    everything: EveryOption = False,
+    everything: RootOption = False,
     young: Annotated[
         str,
         typer.Option(

@@ -157,16 +157,19 @@ def warn_damages(opened: Open, damages: Iterable[Damage]) -> None:
 
 
 def place_at(opened: Open, words: str) -> Place:
-    """Resolve a place in time."""
+    """Resolve a place in time, which may be a message's address."""
+    from agentmem_cli.cli.addressed import local
     from agentmem_cli.cli.clock import parse_time
     from agentmem_cli.operations.core.looking import place_of
 
     settings = opened.settings
+    at = local(opened.id, opened.store, opened.agent, words)
+    log, words = at or (opened.log, words)
 
     def read_time(given: str) -> int:
         return parse_time(given, now_ms=settings.now_ms, zone=settings.zone)
 
-    return place_of(opened.store, opened.log, words, now_ms=settings.now_ms, read_time=read_time)
+    return place_of(opened.store, log, words, now_ms=settings.now_ms, read_time=read_time)
 
 
 def type_of(words: str) -> MemoryBlockType:

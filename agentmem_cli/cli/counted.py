@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from agentmem_cli.cli.many import EveryOption, check_named
 from agentmem_cli.cli.options import (
     JsonOption,
     LabelOption,
@@ -63,6 +64,7 @@ _TOOLS: Final = 12
 def stats(
     context: typer.Context,
     sessions: SessionsArg = None,
+    everything: EveryOption = False,
     agent: Annotated[
         str | None,
         typer.Option(
@@ -92,6 +94,7 @@ def stats(
     from agentmem_cli.cli.sought import sessions_to_read
 
     settings = Settings.of(context)
+    check_named(sessions, everything=everything)
     if agent == "":
         raise UsageError("--agent is empty")
     given = Filtered(since, until, model, label, title, larger, older, project)

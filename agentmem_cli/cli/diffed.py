@@ -48,13 +48,15 @@ def diff(
     Messages that were added, edited or taken out, saved values, and core
     memory. The exit status is 0 where nothing differs, else 1.
     """
+    from agentmem_cli.cli.addressed import aim
     from agentmem_cli.cli.look import open_place
     from agentmem_cli.cli.shown import warn_of
     from agentmem_cli.operations.differing import compare
 
     settings = Settings.of(context)
-    opened = open_place(settings, session, agent, first)
-    other = open_place(settings, session, agent, second)
+    session, agent, words = aim(settings, session, agent, {"A": first, "B": second})
+    opened = open_place(settings, session, agent, words["A"] or "")
+    other = open_place(settings, session, agent, words["B"] or "")
     found = compare(opened.store, opened.agent, opened.place, other.place)
     with settings.output(paged=not json) as out:
         if json:

@@ -37,19 +37,22 @@ SHAPES: Final = ("openai", "anthropic")
 
 _STANDARD: Final = "-"
 
+_FILE_ENDINGS: Final = frozenset((".jsonl", ".ndjson", ".json", ".zst", ".gz", ".txt", ".log"))
+"""How the names of transcripts end, and no folder's."""
+
 
 def export(
     context: typer.Context,
     session: SessionArg,
     as_: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--as",
             metavar="FORM",
             help="original: the imported source as it was; messages: a JSON array; jsonl: what "
             "show --json prints; markdown; html: a page to read; tar: the whole session.",
         ),
-    ],
+    ] = None,
     shape: Annotated[
         str,
         typer.Option("--shape", metavar="SHAPE", help="Of messages: openai or anthropic."),
@@ -82,6 +85,8 @@ def export(
     or .tar.zst has it packed.
     """
     settings = Settings.of(context)
+    if as_ is None:
+        raise UsageError("missing option '--as'", hint=f"It is one of {', '.join(FORMS)}.")
     _check(as_, shape, as_of, output, json=json)
     target = None if output == _STANDARD else Path(output)
     slash = output.endswith(("/", os.sep))
@@ -214,6 +219,8 @@ def _export_originals(
         write_pieces(settings, kept_bytes(store, sources[0]), None, force=force)
         return
     if below or len(sources) > 1:
+        if not below:
+            _check_folder_name(target, len(sources))
         names = target_names(sources)
         check_folder(target, names, store.path, settings.root, force=force)
         paths = [target / name for name in names]
@@ -222,6 +229,14 @@ def _export_originals(
         paths = [target]
     written = _write_all(settings, store, sources, paths, force=force)
     tell_written(settings, [{"session": found.id, **each} for each in written], json=json)
+
+
+def _check_folder_name(target: Path, sources: int) -> None:
+    """Refuse a name that ends like a file's where several files are to be written."""
+    if target.suffix.lower() in _FILE_ENDINGS:
+        msg = f"{target}: there are {sources} originals, which go into a folder"
+        hint = f"Name a folder: -o {target.with_suffix('')}"
+        raise UsageError(msg, hint=hint)
 
 
 def _write_all(

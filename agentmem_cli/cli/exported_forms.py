@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from agentmem_cli.operations.transcript import Note, Turn
     from agentmem_cli.session.codec import JSON
     from agentmem_cli.session.fold import LogFold
+    from agentmem_cli.storage.directory import DirStore
 
 _GATHERED_BYTES: Final = 256 << 10
 """Bytes that are written at once."""
@@ -59,6 +60,8 @@ def _export_text(
     pieces = _pieces(settings, opened, fold, form)
     size = write_pieces(settings, pieces, target, force=force)
     warn_of(opened.id, opened.agent, fold.damages)
+    if form in ("html", "markdown"):
+        _warn_of_missing(opened)
     if target is not None:
         told: dict[str, JSON] = {
             "session": opened.id,
@@ -69,6 +72,19 @@ def _export_text(
             "messages": len(fold.conversation),
         }
         tell_written(settings, [told], json=json)
+
+
+def _warn_of_missing(opened: Opened) -> None:
+    """Say which images the reader of a page will not see."""
+    from agentmem_cli.cli.output import warn
+    from agentmem_cli.cli.render import count
+    from agentmem_cli.operations.blobs import MISSING, blobs_of
+
+    found = [blob for blob in blobs_of(opened.store, check=False) if blob.state == MISSING]
+    missing = sum(any(named.agent == opened.agent for named in blob.named) for blob in found)
+    if missing:
+        told = count(missing, "blob that is named is", "blobs that are named are")
+        warn(f"{opened.id}: {told} missing; agentmem blobs --missing lists them")
 
 
 def _pieces(settings: Settings, opened: Opened, fold: LogFold, form: str) -> Iterator[bytes]:
@@ -124,6 +140,15 @@ def _gathered(lines: Iterable[bytes]) -> Iterator[bytes]:
     yield b"".join(held)
 
 
+def _warn_of_damage(session: str, store: DirStore) -> None:
+    """Say what of the logs that were given out is damaged: it is damaged there, too."""
+    from agentmem_cli.cli.shown import warn_of
+    from agentmem_cli.session.reader import fold_log
+
+    for log in store.logs():
+        warn_of(session, log, fold_log(store, log, strict=False).damages)
+
+
 def _export_tar(
     settings: Settings,
     session: str,
@@ -152,6 +177,7 @@ def _export_tar(
     held = contents(store)
     how = None if target is None else packing_of(target.name)
     size = write_pieces(settings, packed(tar_of(store), how), target, force=force)
+    _warn_of_damage(found.id, store)
     if held.left:
         names = ", ".join(held.left[:5]) + (", ..." if len(held.left) > 5 else "")  # noqa: PLR2004
         number = count(len(held.left), "file or folder", "files and folders")

@@ -22,6 +22,18 @@ _CANDIDATES: Final = 20
 """Candidates that are told one by one to a person; JSON has them all."""
 
 _GLOBAL_OPTIONS: Final = ("--root", "--lock-wait", "--no-color", "--no-pager", "--utc", "--debug")
+_GLOBAL_VALUES: Final = ("--root", "--lock-wait")
+_HELP: Final = "agentmem --help tells what it takes."
+_PLAIN_WORDS: Final = {
+    "int range": "a whole number",
+    "integer range": "a whole number",
+    "float range": "a number",
+    "integer": "a whole number",
+    "int": "a whole number",
+    "float": "a number",
+}
+"""What Typer calls a value, and what a person does; the longer names come first."""
+
 _SUGGESTION: Final = " Did you mean "
 
 
@@ -53,7 +65,7 @@ def report(error: BaseException, arguments: Sequence[str]) -> int:
     words = _before_end(arguments)
     if "--debug" in words:
         _tell_trace(error)
-    failure = _with_notes(explain(error), error)
+    failure = _with_command(_with_notes(explain(error), error), words)
     if "--json" in words:
         _tell_json(failure)
     else:
@@ -133,6 +145,8 @@ def _explain_usage(error: BaseException) -> Failure | None:
         return None
     message = str(getattr(error, "format_message", error.__str__)())
     message, found, suggestion = message.partition(_SUGGESTION)
+    for words, plain in _PLAIN_WORDS.items():
+        message = message.replace(f"is not a valid {words}", f"is not {plain}")
     hint = f"Did you mean {suggestion}" if found else _usage_hint(error, message)
     return Failure("usage", message[:1].lower() + message[1:].rstrip("."), TROUBLE, hint)
 
@@ -145,7 +159,7 @@ def _usage_hint(error: BaseException, message: str) -> str:
             return f"{option} stands before the command: agentmem {option} ... COMMAND"
     context = getattr(error, "ctx", None)
     if context is None:
-        return "agentmem --help tells what it takes."
+        return _HELP
     path = context.command_path
     if told == message and message.startswith("No such option") and _takes_text(context.command):
         return (
@@ -154,10 +168,25 @@ def _usage_hint(error: BaseException, message: str) -> str:
     return f"{path} --help tells what it takes."
 
 
+def _with_command(failure: Failure, words: Sequence[str]) -> Failure:
+    """Name the command whose help says more: Typer does not say it of an option without value."""
+    if failure.hint != _HELP:
+        return failure
+    from agentmem_cli.cli.app import COMMANDS
+
+    left = list(words)
+    while left and left[0].startswith("-"):
+        del left[: 2 if left[0] in _GLOBAL_VALUES else 1]
+    command = left[0] if left and left[0] in COMMANDS else None
+    return (
+        failure if command is None else failure._replace(hint=_HELP.replace(" ", f" {command} ", 1))
+    )
+
+
 def _takes_text(command: object) -> bool:
     """Whether a command has an argument that is a text, or a value in JSON."""
     names = [getattr(each, "metavar", None) for each in getattr(command, "params", ())]
-    return bool({"[TEXT]", "[JSON]"} & {str(name) for name in names})
+    return bool({"[TEXT]", "[JSON]", "PATTERN"} & {str(name) for name in names})
 
 
 def _is_interrupt(error: BaseException) -> bool:

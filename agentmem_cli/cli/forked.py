@@ -51,7 +51,7 @@ def fork(
     settings = Settings.of(context)
     if new is not None and as_agent is not None:
         raise UsageError("NEW is a session, and --as-agent stays in this one")
-    opened = open_place(settings, session, agent, at)
+    opened = open_place(settings, session, agent, at, change=True)
     found = find_shown(settings, session)
     if as_agent is not None:
         done = fork_agent(

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 COUNT: Final = "agentmem.match-count/1"
 """How much of one session matches."""
 
+ROLES: Final = ("user", "assistant", "system", "tool")
+"""What `grep --role` takes."""
+
 _NO_MATCH: Final = 1
 _TROUBLE: Final = 2
 
@@ -54,7 +57,7 @@ RoleOption = Annotated[
     typer.Option(
         "--role",
         metavar="ROLE",
-        help="Only what user, assistant, system or tool (results) said; repeatable.",
+        help="Only what user, assistant, system or tool (results) said; repeatable, commas too.",
     ),
 ]
 ToolOption = Annotated[
@@ -129,9 +132,9 @@ def grep(
     """Find a text in what messages say, in calls and in results.
 
     It looks at the decoded text, however the log spells it, of the messages
-    that stand now. Each line has its address, session:agent:mN, which show
-    takes: agentmem show SESSION --agent AGENT --from ADDRESS. The exit status
-    is 1 where nothing matches.
+    that stand now. Each line has its address, SESSION:AGENT:mN, which show
+    takes: agentmem show ADDRESS. The exit status is 1 where nothing matches. A
+    pattern that begins with - goes behind --.
     """
     from agentmem_cli.cli.sought import sessions_to_read
     from agentmem_cli.operations.needles import needle_of
@@ -172,12 +175,22 @@ def _limits(
             raise UsageError(f"{option} is empty")
     times = filters(settings, since=since, until=until)
     return Limits(
-        frozenset(role) if role else None,
+        _roles(role) if role else None,
         frozenset(tool) if tool else None,
         times.since_ms,
         times.until_ms,
         past,
     )
+
+
+def _roles(words: Sequence[str]) -> frozenset[str]:
+    roles = [role for each in words for role in each.split(",")]
+    for role in roles:
+        # Why: a typo would be taken for a text that is not there.
+        if role not in ROLES:
+            msg = f"--role: {role!r} is none of {', '.join(ROLES)}"
+            raise UsageError(msg)
+    return frozenset(roles)
 
 
 class _Run:

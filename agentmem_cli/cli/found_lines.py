@@ -50,10 +50,11 @@ def address(session: str, hit: Hit) -> str:
 
 def show_words(session: str, hit: Hit) -> list[str]:
     """Return the words that make `agentmem` show a hit."""
-    words = ["show", session, "--agent", hit.log, "--from", f"m{hit.id}"]
+    words = ["--agent", hit.log, "--from", f"m{hit.id}"]
     if not hit.stands and hit.n is not None:
         words += ["--as-of", str(hit.n + 1)]
-    return words
+    # Why: behind -- a name that begins with a dash is no option.
+    return ["show", *words, "--", session] if session[0] == "-" else ["show", session, *words]
 
 
 class Printer:

@@ -131,7 +131,8 @@ def print_table(
             [*line[:at], _short_title(row), *line[at + 1 :]]
             for row, line in zip(shown, lines, strict=True)
         ]
-        columns, lines = _narrowed(str(settings.root), settings.columns, columns, lines)
+        marked = max(width(_short_title(row)) - width(row.title or "") for row in shown)
+        columns, lines = _narrowed(str(settings.root), settings.columns, columns, lines, marked)
     if tree:
         from agentmem_cli.cli.listed_tree import with_agents
 
@@ -201,12 +202,17 @@ def _short_title(row: Row) -> str:
 
 
 def _narrowed(
-    root: str, screen_columns: int, columns: list[Column], lines: list[list[str]]
+    root: str,
+    screen_columns: int,
+    columns: list[Column],
+    lines: list[list[str]],
+    marked: int,
 ) -> tuple[list[Column], list[list[str]]]:
     """Fit a table to a screen so that ids can be typed off it and titles keep some room.
 
     Ids are cut to a beginning that no other session has; then whole columns
-    go, the least telling first. What is still too wide `table` cuts.
+    go, the least telling first. What is still too wide `table` cuts. Titles need *marked*
+    columns more, which say of what a session is a fork, so that something is left of them.
     """
     if _least_width(columns, lines, None) <= screen_columns:
         return columns, lines
@@ -214,7 +220,7 @@ def _narrowed(
     lines = [[line[0][:length], *line[1:]] for line in lines]
     columns = [columns[0]._replace(least=None), *columns[1:]]
     for title, room in _GIVEN_UP:
-        if _least_width(columns, lines, room) <= screen_columns:
+        if _least_width(columns, lines, room + marked) <= screen_columns:
             break
         kept = [at for at, column in enumerate(columns) if column.title != title]
         columns = [columns[at] for at in kept]

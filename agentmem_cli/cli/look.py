@@ -28,9 +28,24 @@ if TYPE_CHECKING:
     from agentmem_cli.cli.shown import Opened
     from agentmem_cli.operations.projects import Project
 
+ShownArg = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="SESSION",
+        help="A session: its path, its name or the beginning of it, or @last; or an address.",
+    ),
+]
 LastOption = Annotated[
     int | None,
     typer.Option("--last", metavar="N", min=0, help="Only the last N messages."),
+]
+FromOption = Annotated[
+    str | None,
+    typer.Option("--from", metavar="MESSAGE", help="From this message on (its number)."),
+]
+ToOption = Annotated[
+    str | None,
+    typer.Option("--to", metavar="MESSAGE", help="Up to this message (its number)."),
 ]
 AsOfOption = Annotated[
     str | None,
@@ -158,17 +173,11 @@ def _project(words: str | None) -> Project | None:
 
 def show(
     context: typer.Context,
-    session: SessionArg,
+    session: ShownArg = None,
     agent: AgentOption = None,
     last: LastOption = None,
-    from_: Annotated[
-        str | None,
-        typer.Option("--from", metavar="MESSAGE", help="From this message on (its number)."),
-    ] = None,
-    to: Annotated[
-        str | None,
-        typer.Option("--to", metavar="MESSAGE", help="Up to this message (its number)."),
-    ] = None,
+    from_: FromOption = None,
+    to: ToOption = None,
     as_of: AsOfOption = None,
     full: FullOption = False,
     asides: Annotated[
@@ -185,10 +194,13 @@ def show(
 ) -> None:
     """Show the conversation of a session.
 
-    Each message has its number, which --from, --to and the place mN take.
+    Each message has its number, which --from, --to and the place mN take. All
+    of them take an address as grep prints it, SESSION:AGENT:mN, too; it names
+    the session and the agent, and alone it means from this message on.
     Tool results are folded to a few lines unless --full is given. Around
     damage it shows what can be read, and warns.
     """
+    from agentmem_cli.cli.addressed import aim_from
     from agentmem_cli.cli.shown import FORMATS, print_conversation
 
     settings = Settings.of(context)
@@ -198,22 +210,27 @@ def show(
         raise UsageError(msg)
     if follow:
         _check_follow(chosen, {"--as-of": as_of, "--to": to}, agent, everything=everything)
+    given = {"--from": from_, "--to": to, "--as-of": as_of}
+    session, agent, words = aim_from(settings, session, agent, given)
+    from_id, to_id = (_message_number(name, words[name]) for name in ("--from", "--to"))
+    if follow:
         from agentmem_cli.cli.followed import Wanted, print_following
 
-        from_id = _message_number("--from", from_)
+        if everything and agent is not None:
+            raise UsageError("--all follows every agent, and an address names one")
         wanted = Wanted(agent, everything, from_id, last, chosen, full, asides, interval)
         print_following(settings, session, wanted)
         return
     if everything or interval is not None:
         msg = f"{'--all' if everything else '--interval'} goes with --follow only"
         raise UsageError(msg)
-    opened = open_place(settings, session, agent, as_of or "now")
+    opened = open_place(settings, session, agent, words["--as-of"] or "now")
     print_conversation(
         settings,
         opened,
         chosen,
-        from_id=_message_number("--from", from_),
-        to_id=_message_number("--to", to),
+        from_id=from_id,
+        to_id=to_id,
         last=last,
         full=full,
         asides=asides,
@@ -269,7 +286,7 @@ def log(
     """Show the records of a session: stamps, who, what."""
     from agentmem_cli.cli.opening import open_to_look
     from agentmem_cli.cli.records import print_records
-    from agentmem_cli.operations.catalog import choose_agent
+    from agentmem_cli.operations.catalog import log_to_look
     from agentmem_cli.operations.records import TYPES
     from agentmem_cli.session.keys import SESSION
 
@@ -280,7 +297,7 @@ def log(
             raise UsageError(msg)
     found, store = open_to_look(settings, session)
     own = agent == SESSION and SESSION in store.logs()
-    logs = store.logs() if everything else [SESSION if own else choose_agent(store, agent)]
+    logs = store.logs() if everything else [SESSION if own else log_to_look(store, agent)]
     print_records(
         settings,
         found.id,
@@ -312,26 +329,34 @@ def _check_follow(
 
 
 def _message_number(option: str, words: str | None) -> int | None:
-    """Read a message's number: ``12``, ``m12``, or an address like ``session:agent:12``."""
+    """Read a message's number: ``12``, ``m12`` or ``#12``."""
     if words is None:
         return None
-    number = words.rpartition(":")[2].removeprefix("m").removeprefix("#")
+    number = words.removeprefix("m").removeprefix("#")
     if not number.isascii() or not number.isdigit():
         msg = f"{option}: {words!r} is no message number"
         raise UsageError(msg, hint="agentmem show numbers the messages.")
     return int(number)
 
 
-def open_place(settings: Settings, session: str, agent: str | None, place: str) -> Opened:
-    """Find a session, its agent and a place in time."""
+def open_place(
+    settings: Settings, session: str, agent: str | None, place: str, *, change: bool = False
+) -> Opened:
+    """Find a session, its agent and a place in time, which may be a message's address.
+
+    Of a session without an agent its own log is opened, unless a *change* needs a conversation.
+    """
+    from agentmem_cli.cli.addressed import aim
     from agentmem_cli.cli.clock import parse_time
     from agentmem_cli.cli.opening import open_to_look
     from agentmem_cli.cli.shown import Opened
-    from agentmem_cli.operations.catalog import choose_agent
+    from agentmem_cli.operations.catalog import choose_agent, log_to_look
     from agentmem_cli.operations.places import resolve
 
+    session, agent, words = aim(settings, session, agent, {"PLACE": place})
+    place = words["PLACE"] or ""
     found, store = open_to_look(settings, session)
-    chosen = choose_agent(store, agent)
+    chosen = (choose_agent if change else log_to_look)(store, agent)
 
     def read_time(words: str) -> int:
         return parse_time(words, now_ms=settings.now_ms, zone=settings.zone)

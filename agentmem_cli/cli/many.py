@@ -28,7 +28,10 @@ NamedArg = Annotated[
 AllOption = Annotated[
     bool, typer.Option("--all", help="All sessions under the root, or those that filters leave.")
 ]
-EveryOption = Annotated[bool, typer.Option("--all", help="All sessions under the root.")]
+RootOption = Annotated[bool, typer.Option("--all", help="All sessions under the root.")]
+EveryOption = Annotated[
+    bool, typer.Option("--all", help="All sessions; so it is where none is named.")
+]
 IdleOption = Annotated[
     str,
     typer.Option(
@@ -83,6 +86,17 @@ class Sought:
         return [Found(row.id, f"{root}/{row.id}") for row in found]
 
 
+def check_named(named: Sequence[str] | None, *, everything: bool) -> None:
+    """See that not both sessions and all of them are asked for.
+
+    Raises:
+        UsageError: They are.
+    """
+    if named and everything:
+        msg = "sessions are named, and --all means all of them"
+        raise UsageError(msg, hint="Leave one of them out.")
+
+
 def sessions_meant(
     settings: Settings,
     named: Sequence[str] | None,
@@ -104,9 +118,7 @@ def sessions_meant(
         UsageError: None is named and there is no ``--all``, or both; or filters without it.
         NotFoundError: A name fits none.
     """
-    if named and everything:
-        msg = "sessions are named, and --all means all of them"
-        raise UsageError(msg, hint="Leave one of them out.")
+    check_named(named, everything=everything)
     if sought.given and not everything:
         msg = "filters choose among all sessions, and --all is not given"
         raise UsageError(msg, hint="Add --all, or leave the filters out.")

@@ -8,9 +8,9 @@ import typer
 
 from agentmem_cli.cli.many import (
     BusyForceOption,
-    EveryOption,
     IdleOption,
     NamedArg,
+    RootOption,
     Sought,
     idle_ms,
     sessions_meant,
@@ -31,7 +31,7 @@ SCHEMA: Final = "agentmem.repair/1"
 def repair(
     context: typer.Context,
     sessions: NamedArg = None,
-    everything: EveryOption = False,
+    everything: RootOption = False,
     tighten: Annotated[
         bool, typer.Option("--tighten", help="Keep other users of this machine out of it, too.")
     ] = False,

@@ -55,7 +55,8 @@ PlaceArg = Annotated[
     str,
     typer.Argument(
         metavar="PLACE",
-        help="A place: N, mN, ~N, a time (a day is its start), before-compaction, start, now.",
+        help="A place: N, mN, ~N, an address, a time (a day is its start), before-compaction, "
+        "start, now.",
     ),
 ]
 SinceOption = Annotated[

@@ -97,7 +97,8 @@ def scan(
 
     Every past state, side record, saved value, kept file and name is looked
     at. The exit status is 1 where something was found, or could not be looked
-    into. It asks no network.
+    into. Without SESSION it looks at all sessions, or those that filters leave.
+    It asks no network.
     """
     given = dict(locals())
     settings = Settings.of(context)
@@ -109,6 +110,7 @@ def scan(
     sought = Sought(given)
     adds_to = None if allow_add is None else _list_at(allow_add)
     wishes = Wishes.of(given)
+    everything = everything or not (words or files)  # It only reads, as grep and verify do.
     targets, passed, _ = targets_of(settings, words, sought, everything=everything, files=files)
     spec = spec_of(settings, wishes, looks_only=True, jobs=jobs)
     form = "sarif" if sarif else "json" if json else "table"

@@ -59,9 +59,8 @@ def schema(
 
 def _found(name: str) -> str:
     """Return the schema that *name* is, with or without ``agentmem.`` and the version."""
-    from difflib import get_close_matches
-
     from agentmem_cli.cli.schemas import schemas
+    from agentmem_cli.operations.suggesting import near
 
     fitting = [
         each
@@ -72,6 +71,10 @@ def _found(name: str) -> str:
     if fitting:
         # The newest version, where none is named; a part of the same name comes last.
         return max(fitting, key=lambda each: (name == each, each.startswith("agentmem."), each))
-    near = get_close_matches(name, schemas(), n=1, cutoff=0.4)
-    hint = f"Did you mean {near[0]}?" if near else "agentmem schema lists them."
+    printed = [one.name for one in schemas().values() if f"`{name}" in one.about]
+    if printed:
+        hint = f"{name} prints {', '.join(printed)}."
+    else:
+        meant = near(name, [each.removeprefix("agentmem.").partition("/")[0] for each in schemas()])
+        hint = f"Did you mean {meant}?" if meant else "agentmem schema lists them."
     raise NotFoundError(f"no such schema: {name!r}", hint=hint)

@@ -22,6 +22,7 @@ from agentmem_cli.operations.transcript import (
     window,
 )
 from agentmem_cli.operations.travel import view_agent, view_session
+from agentmem_cli.session.keys import SESSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -82,9 +83,16 @@ def print_conversation(
         _print_items(settings, out, items, format_, full=full)
     warn_of(opened.id, opened.agent, fold.damages)
     if format_ != "json" and not fold.conversation.entries:
-        talk("No messages.")
+        talk(_nothing(opened))
     elif format_ == "text" and len(wanted) < len(fold.conversation):
         talk(f"{count(len(wanted))} of {count(len(fold.conversation), 'message')}")
+
+
+def _nothing(opened: Opened) -> str:
+    if opened.agent != SESSION:
+        return "No messages."
+    session = one_line(opened.id)
+    return f"No conversation yet. What was saved: agentmem core show {session}"
 
 
 def _print_page(
@@ -121,7 +129,7 @@ def print_view(settings: Settings, opened: Opened, *, last: int, full: bool, jso
                     "shown": len(wanted),
                     "asides": len(conversation.asides),
                     "halt": conversation.halt,
-                    "agents": [_agent(one) for one in (fold, *view.others)],
+                    "agents": [_agent(one) for one in (fold, *view.others) if one.log != SESSION],
                     "saved": {**fold.saved},
                     "session_saved": {**view.saved},
                     "core_memory": {**view.core_memory},
@@ -186,6 +194,9 @@ def _print_counts(
     title = f"{one_line(opened.id)} as of {one_line(opened.place.words)}"
     out.line(styled(title, "bold", settings) + f" (n {fold.last_n + 1}{when})")
     for one in (fold, *others):
+        if one.log == SESSION:
+            out.line(f"  no agent yet, {count(one.records, 'record')}")
+            continue
         told = [
             count(len(one.conversation), "message"),
             count(one.records, "record"),

@@ -31,6 +31,7 @@ class Word(NamedTuple):
         metavar: What stands for the value; an empty text: a flag.
         told: Its line of help.
         offers: What TAB offers for the value: ``@sessions``, ``@agents``, ``@places``,
+            ``@messages``, ``@keys``,
             ``@files``, ``@folders``, or words; nothing at all.
         many: It may be given more than once.
         required: It must be given.

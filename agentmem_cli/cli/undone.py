@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from agentmem_cli.operations.restoring import Replaced
     from agentmem_cli.operations.undoing import Taken, Undoing
     from agentmem_cli.session.codec import JSON, Object
+    from agentmem_cli.storage.directory import DirStore
 
 StepsOption = Annotated[
     int, typer.Option("--steps", metavar="K", min=1, help="How many changes; 1 if not given.")
@@ -48,16 +49,28 @@ def undo(
     redaction is not undone, and what an undo brings back stays masked.
     """
     from agentmem_cli.cli.opening import open_to_change, open_to_look
-    from agentmem_cli.operations.catalog import choose_agent
     from agentmem_cli.operations.undoing import undo as run
 
     settings = Settings.of(context)
     found, store = (open_to_look if dry_run else open_to_change)(settings, session)
-    log = choose_agent(store, agent)
+    log = _log(store, agent, found.id)
     done = run(
         store, log, steps=steps, compaction=compaction, at_ms=settings.now_ms, dry_run=dry_run
     )
     _print_undoing(settings, found.id, log, done, "undo", dry_run=dry_run, json=json)
+
+
+def _log(store: DirStore, agent: str | None, session: str) -> str:
+    """Return the log of an agent; where there is none, say how core memory goes back."""
+    from agentmem_cli.errors import NotFoundError
+    from agentmem_cli.operations.catalog import choose_agent, is_bare
+
+    try:
+        return choose_agent(store, agent)
+    except NotFoundError as error:
+        if is_bare(store):
+            error.hint = f"Its core memory goes back by itself: agentmem core undo {session}"
+        raise
 
 
 def redo(
@@ -70,12 +83,11 @@ def redo(
 ) -> None:
     """Take the newest undo back, if nothing was changed since."""
     from agentmem_cli.cli.opening import open_to_change, open_to_look
-    from agentmem_cli.operations.catalog import choose_agent
     from agentmem_cli.operations.undoing import redo as run
 
     settings = Settings.of(context)
     found, store = (open_to_look if dry_run else open_to_change)(settings, session)
-    log = choose_agent(store, agent)
+    log = _log(store, agent, found.id)
     done = run(store, log, steps=steps, at_ms=settings.now_ms, dry_run=dry_run)
     _print_undoing(settings, found.id, log, done, "redo", dry_run=dry_run, json=json)
 
@@ -98,7 +110,7 @@ def restore(
     from agentmem_cli.operations.restoring import restore as run
 
     settings = Settings.of(context)
-    opened = open_place(settings, session, agent, place)
+    opened = open_place(settings, session, agent, place, change=True)
     store = opened.store if dry_run else open_to_change(settings, session)[1]
     done = run(store, opened.agent, opened.place, at_ms=settings.now_ms, dry_run=dry_run)
     _print_replaced(settings, opened.id, opened.agent, done, "restore", dry_run=dry_run, json=json)
@@ -208,7 +220,13 @@ def _print_undoing(
             told = "; ".join(_told(each)) or "nothing of it is left to change"
             head = f"{each.kind} at n {each.n}, log {one_line(each.log)}"
             out.line(f"{one_line(session)}: {head}, {would}{verb}: {told}")
-        out.line(f"  {count(done.messages, 'message')} {'would stand' if dry_run else 'stand'} now")
+        out.line(
+            f"  {count(done.messages, 'message')} {_stand(done.messages, dry_run=dry_run)} now"
+        )
+
+
+def _stand(messages: int, *, dry_run: bool) -> str:
+    return "would stand" if dry_run else "stands" if messages == 1 else "stand"
 
 
 def _taken(each: Taken) -> Object:
@@ -295,4 +313,6 @@ def _print_replaced(
         ]
         would = "would be " if dry_run else ""
         out.line(f"{name}: {would}{', '.join(told)}")
-        out.line(f"  {count(done.messages, 'message')} {'would stand' if dry_run else 'stand'} now")
+        out.line(
+            f"  {count(done.messages, 'message')} {_stand(done.messages, dry_run=dry_run)} now"
+        )

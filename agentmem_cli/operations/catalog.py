@@ -8,6 +8,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from agentmem_cli.errors import AmbiguousError, Io, NotFoundError, UsageError
+from agentmem_cli.session.keys import SESSION
 from agentmem_cli.storage.layout import FILES, LOG_END, LOGS, TRASH
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from agentmem_cli.storage.directory import DirStore
 
 LAST = "@last"
-"""The session whose logs were written last."""
+"""The session that a listing shows first: the last updated one."""
 
 
 class Found(NamedTuple):
@@ -113,26 +114,18 @@ def find_all(root: Path, words: Sequence[str]) -> list[Found]:
 
 
 def last(root: Path) -> Found:
-    """Find the session whose logs were written last.
+    """Find the session that a listing shows first: the last updated one.
 
     Raises:
         NotFoundError: There is none under the root.
     """
-    from agentmem_cli.storage.survey import survey
+    from agentmem_cli.operations.listing import SORTS, ordered, rows
 
-    newest: tuple[int, str] | None = None
-    for name in names(str(root)):
-        try:
-            seen = survey(os.path.join(root, name))
-        except OSError:
-            continue
-        times = [mtime_ns for _, _, mtime_ns in seen.logs]
-        if times:
-            newest = max(newest or (0, ""), (max(times), name))
-    if newest is None:
+    first = next(iter(ordered(rows(str(root)), SORTS[0])), None)
+    if first is None:
         msg = f"there is no session under {root}"
         raise NotFoundError(msg, hint="agentmem import brings transcripts in.")
-    return Found(newest[1], os.path.join(root, newest[1]))
+    return Found(first.id, os.path.join(root, first.id))
 
 
 def _by_beginning(root: Path, words: str) -> Found:
@@ -213,8 +206,6 @@ def choose_agent(store: DirStore, words: str | None) -> str:
         NotFoundError: There is no such agent, or no agent at all.
         AmbiguousError: More than one begins so.
     """
-    from agentmem_cli.session.keys import SESSION
-
     agents = [log for log in store.logs() if log != SESSION]
     if words is None:
         return _main_agent(store, agents)
@@ -239,6 +230,23 @@ def choose_agent(store: DirStore, words: str | None) -> str:
     raise NotFoundError(msg, hint=f"{hint}There are: {', '.join(agents[:9]) or 'none'}{more}.")
 
 
+def log_to_look(store: DirStore, words: str | None) -> str:
+    """Do as `choose_agent`; of a session without an agent, its own log, where it has one.
+
+    That is what only core memory or values were saved in: it can be looked at, too.
+
+    Raises:
+        NotFoundError: There is no such agent, or no record at all.
+        AmbiguousError: More than one begins so.
+    """
+    return SESSION if words in (None, SESSION) and is_bare(store) else choose_agent(store, words)
+
+
+def is_bare(store: DirStore) -> bool:
+    """Whether a session has saved something, and no agent."""
+    return store.logs() == [SESSION]
+
+
 def _main_agent(store: DirStore, agents: list[str]) -> str:
     from agentmem_cli.session.heads import main_log
 
@@ -249,4 +257,8 @@ def _main_agent(store: DirStore, agents: list[str]) -> str:
         msg = "every agent of this session is retired"
         raise NotFoundError(msg, hint=f"Name one by --agent: {', '.join(agents[:9])}.")
     msg = "the session has no agent yet"
-    raise NotFoundError(msg, hint="agentmem append adds the first message.")
+    hint = "agentmem append adds the first message."
+    if is_bare(store):
+        only = "It has core memory or values only, which agentmem core export gives out."
+        hint = f"{only} {hint}"
+    raise NotFoundError(msg, hint=hint)

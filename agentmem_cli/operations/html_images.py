@@ -34,7 +34,7 @@ _RIFF, _WEBP = b"RIFF", b"WEBP"
 _PIECE_BYTES: Final = 3 << 16
 """Bytes that are encoded at once: a multiple of three."""
 
-_TEXTS: Final = ("svg", TEXT)
+_TEXTS: Final = ("svg", "svg+xml", TEXT)
 
 
 def form_of(head: bytes) -> str | None:

@@ -138,7 +138,8 @@ def needle_of(words: str, *, fixed: bool, ignore_case: bool) -> Needle:
     try:
         words.encode()
     except UnicodeEncodeError:
-        raise UsageError("the pattern is not UTF-8") from None
+        hint = "Where it is, the locale says otherwise: LC_ALL=C.UTF-8, or PYTHONUTF8=1."
+        raise UsageError("the pattern is not UTF-8", hint=hint) from None
     try:
         flags = re.MULTILINE | (re.IGNORECASE if ignore_case else 0)
         pattern = compiled(re.escape(words) if fixed else words, flags)

@@ -74,7 +74,7 @@ def sessions(
         about = [shown(_title(os.path.join(root, name))) for _, name in found]  # noqa: PTH118
     offers = [Offer(word, told) for (word, _), told in zip(found, about, strict=False)]
     if LAST.startswith(begun):
-        offers.insert(0, Offer(LAST, "the session that was written to last"))
+        offers.insert(0, Offer(LAST, "the session that list shows first"))
     return offers[:OFFERED_MAX]
 
 
@@ -140,8 +140,48 @@ def places(
     return [*fixed, *from_log]
 
 
+def messages(
+    root: str, session: str, agent: str, begun: str, *, shown: Callable[[str], str]
+) -> list[Offer]:
+    """Offer the last messages by their numbers; see `places`.
+
+    Raises:
+        AgentMemError: There is no such session or agent.
+        OSError: It cannot be read.
+    """
+    if not session or begun[:1] not in ("", "m"):
+        return []
+    found = places(root, session, agent, "m", shown=shown)
+    return [offer for offer in found if offer.word.startswith(begun or "m")]
+
+
+def keys(root: str, session: str, agent: str, begun: str) -> list[Offer]:
+    """Offer the keys of values that were saved last; see `places`.
+
+    Raises:
+        AgentMemError: There is no such session or agent.
+        OSError: It cannot be read.
+    """
+    if not session:
+        return []
+    found = (record.get("key") for record in reversed(_records(_folder(root, session), agent)))
+    names = dict.fromkeys(key for key in found if isinstance(key, str) and key.isprintable())
+    return [Offer(key, "") for key in names if key.startswith(begun)]
+
+
 def _in_log(folder: str, agent: str) -> Iterator[Offer]:
     """Offer what the end of a log has: its messages by number, its records counted back."""
+    records = _records(folder, agent)
+    offers = [offer for record in records for offer in _messages(record)]
+    yield from offers[: -MESSAGES_MAX - 1 : -1]
+    for back, record in enumerate(reversed(records[-BACK_MAX:]), 1):
+        if record.get("type") != "header":
+            said = next((offer.about for offer in _messages(record)), "")
+            yield Offer(f"~{back}", f"before {record.get('type')} {said}".rstrip())
+
+
+def _records(folder: str, agent: str) -> list[Object]:
+    """Return the records at the end of a log that can be read."""
     from agentmem_cli.session.codec import loads_fast
     from agentmem_cli.storage.survey import head_and_tail
 
@@ -156,12 +196,7 @@ def _in_log(folder: str, agent: str) -> Iterator[Offer]:
             continue
         if isinstance(record, dict):
             records.append(record)
-    messages = [offer for record in records for offer in _messages(record)]
-    yield from messages[: -MESSAGES_MAX - 1 : -1]
-    for back, record in enumerate(reversed(records[-BACK_MAX:]), 1):
-        if record.get("type") != "header":
-            said = next((offer.about for offer in _messages(record)), "")
-            yield Offer(f"~{back}", f"before {record.get('type')} {said}".rstrip())
+    return records
 
 
 def _messages(record: Object) -> Iterator[Offer]:
@@ -191,10 +226,13 @@ def _text(content: JSON) -> str:
 def _log(folder: str, agent: str) -> str:
     from pathlib import Path
 
-    from agentmem_cli.operations.catalog import choose_agent
+    from agentmem_cli.operations.catalog import log_to_look
+    from agentmem_cli.session.keys import SESSION
     from agentmem_cli.storage.directory import DirStore
 
-    return choose_agent(DirStore.open(Path(folder)), agent or None)
+    if agent == SESSION:
+        return SESSION
+    return log_to_look(DirStore.open(Path(folder)), agent or None)
 
 
 def _folder(root: str, session: str) -> str:

@@ -73,13 +73,15 @@ class Changed(NamedTuple):
 def log_of(store: DirStore, agent: str | None) -> str:
     """Return the log whose values are meant: an agent's, the main one's, or the session's own.
 
+    The session's own it is too where nothing is named and there is no agent, but something saved.
+
     Raises:
         NotFoundError: There is no such agent, or no agent at all.
         AmbiguousError: More than one begins so.
     """
-    from agentmem_cli.operations.catalog import choose_agent
+    from agentmem_cli.operations.catalog import choose_agent, is_bare
 
-    if agent == SESSION:
+    if agent == SESSION or (agent is None and is_bare(store)):
         return SESSION
     if agent is None and all(log == SESSION for log in store.logs()):
         hint = f"--agent {SESSION} names the values of the session itself."

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from agentmem_cli.errors import NotFoundError, UsageError
 from agentmem_cli.session.codec import dumps
 from agentmem_cli.session.images import referred
 from agentmem_cli.session.message import call_id, parts_of
@@ -117,8 +118,18 @@ def window(
         from_id: Entries with this id or a greater one.
         to_id: Entries with this id or a smaller one.
         last: Only that many of them, the newest.
+
+    Raises:
+        NotFoundError: The conversation has not come to *from_id* yet.
+        UsageError: *to_id* stands before *from_id*.
     """
     entries = conversation.entries
+    if from_id is not None and to_id is not None and to_id < from_id:
+        msg = f"message {to_id} stands before message {from_id}"
+        raise UsageError(msg, hint="--from is the first one to be shown, --to the last one.")
+    if from_id is not None and entries and from_id >= conversation.next_message:
+        msg = f"there is no message {from_id}; the last one is {conversation.next_message - 1}"
+        raise NotFoundError(msg, hint="agentmem show numbers the messages.")
     start, stop = 0, len(entries)
     if from_id is not None:
         while start < stop and entries[start].id < from_id:
@@ -240,9 +251,14 @@ def _reasoning(part: Object) -> str:
     return "\n".join(text for text in found if text)
 
 
+def _type_of(kind: str, media: str) -> str:
+    whole = media if "/" in media else f"{kind}/{media}"
+    return "image/svg+xml" if whole == "image/svg" else whole
+
+
 def _attachment(store: DirStore, part: Object, kind: str) -> Attachment:
     media = part.get("media_type")
-    told = f"{kind}/{media}" if isinstance(media, str) else kind
+    told = _type_of(kind, media) if isinstance(media, str) else kind
     data = part.get("data")
     name = referred(data)
     if name is not None:

@@ -60,7 +60,8 @@ def view_session(store: Store, log: str, place: Place) -> View:
     """
     chosen = view_agent(store, log, place)
     others: list[LogFold] = []
-    saved: dict[str, JSON] = {}
+    # Why: of a session without an agent, the one that is looked at is its own log.
+    saved: dict[str, JSON] = chosen.saved if log == SESSION else {}
     for other in store.logs():
         if other == log:
             continue

@@ -387,7 +387,7 @@ def test_a_session_without_a_meta_gets_one_with_what_the_logs_tell(root: Path) -
     done = _add("one", "x", "--agent", "scout")
     row = _row()
 
-    assert done.err == "1 message added to one, agent scout\n"
+    assert done.err == "1 message added to one, new agent scout\n"
     assert (row["title"], row["model"], row["messages"]) == ("text 1", "acme/large", 2)
     assert row["cwd"] == "/home/ada"
     assert row["started"] == "2026-01-01T00:00:00.000Z"

@@ -14,7 +14,7 @@ import pytest
 from agentmem_cli.cli.app import COMMANDS
 from agentmem_cli.cli.completion import SHELLS
 from agentmem_cli.cli.shellscripts import script
-from tests.cli.running import header, join, message, ok, pushed, run, write
+from tests.cli.running import header, join, message, ok, pushed, record, run, write
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -198,12 +198,15 @@ def test_bash_completes_nothing_where_the_shell_would_put_something_in(tmp_path:
 
 
 def test_bash_asks_for_what_is_there(root: Path, tmp_path: Path) -> None:
-    write(root, "my one", "aide", join([header("aide"), pushed(1, message("user", "tea"))]))
+    value = record(2, "state", key="water", value="hot")
+    write(root, "my one", "aide", join([header("aide"), pushed(1, message("user", "tea")), value]))
     _program(tmp_path)
     lines = [
         "agentmem show m",
         "agentmem show --agent= my\\ one --agent ai",
         f"agentmem --root '{root}' as-of 'my one' --agent aide m",
+        "agentmem show 'my one' --agent aide --from ",
+        "agentmem value get 'my one' --agent aide ",
     ]
 
     found = bash(lines, tmp_path, 'PATH="$PWD:$PATH"\n')
@@ -212,6 +215,8 @@ def test_bash_asks_for_what_is_there(root: Path, tmp_path: Path) -> None:
         ["agentmem show my\\ one"],
         [f"{lines[1]}de"],
         [f"{lines[2]}0"],
+        [f"{lines[3]}m0"],
+        [f"{lines[4]}water"],
     ]
 
 

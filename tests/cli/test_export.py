@@ -204,6 +204,22 @@ def test_all_sources_of_a_session_go_into_a_folder_as_they_were(root: Path, tmp_
     assert len(list(root.iterdir())) == 1
 
 
+@pytest.mark.parametrize("name", ["talk.jsonl", "talk.json", "talk.jsonl.zst", "TALK.JSONL"])
+def test_several_sources_do_not_go_into_a_folder_that_is_named_like_a_file(
+    tmp_path: Path, name: str
+) -> None:
+    ok("import", EXAMPLE)
+    before = tree(tmp_path)
+
+    done = run("export", "@last", "--as", "original", "-o", tmp_path / name)
+
+    assert done.status == 2
+    assert "originals, which go into a folder" in done.err
+    assert tree(tmp_path) == before
+    ok("export", "@last", "--as", "original", "-o", f"{tmp_path / name}/")
+    ok("export", "@last", "--as", "original", "-o", tmp_path / "v1.2")
+
+
 def test_the_original_of_one_agent_is_given_alone() -> None:
     ok("import", EXAMPLE)
 

@@ -480,3 +480,19 @@ def test_a_text_that_says_splice_is_no_edit(root: Path, monkeypatch: pytest.Monk
 
     assert ok("grep", "-c", "splice").out == "one:1\n"
     assert folded == []
+
+
+@pytest.mark.usefixtures("talk")
+@pytest.mark.parametrize("role", ["usr", "user,asistant", "User", "tools", "user,"])
+def test_a_role_that_there_is_not_is_refused_and_not_searched_for(role: str) -> None:
+    done = run("grep", "needle", "--role", role)
+
+    assert done.status == 2
+    assert "is none of user, assistant, system, tool" in done.err
+
+
+@pytest.mark.usefixtures("talk")
+def test_roles_can_be_given_in_one_word() -> None:
+    both = ok("grep", "needle", "--role", "user", "--role", "tool").stdout
+
+    assert ok("grep", "needle", "--role", "user,tool").stdout == both

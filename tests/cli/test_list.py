@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,6 +19,7 @@ from tests.cli.running import (
     record,
     run,
     said,
+    texts,
     tree,
     turns,
     write,
@@ -391,3 +393,35 @@ def test_many_candidates_are_cut_for_people_and_whole_in_json(root: Path) -> Non
     assert text.status == told.status == 3
     assert "and 10 more" in text.err
     assert len(json.loads(told.err)["error"]["candidates"]) == 30
+
+
+def test_the_first_row_is_the_last_session(root: Path) -> None:
+    def agree() -> str:
+        first = ok("list", "--json").objects[0]["id"]
+        assert ok("stats", "@last", "--json").objects[0]["session"] == first
+        assert isinstance(first, str)
+        return first
+
+    old = write(root, "old", "main", join(turns(2)))
+    write(root, "older", "main", join(turns(1)))
+    os.utime(old, ns=(1, 1))
+    seen = [agree()]
+    ok("new", "made")
+    seen.append(agree())
+    ok("append", "@last", "--role", "user", stdin=b"hello")
+
+    assert seen == ["old", "made"]
+    assert texts(ok("show", "made", "--json").objects) == ["hello"]
+
+
+def test_forks_are_told_apart_on_a_narrow_screen(root: Path) -> None:
+    write(root, "talk", "main", join(turns(6)))
+    for name, place in (("first", "m2"), ("second", "m4")):
+        ok("fork", "talk", name, "--at", place)
+        ok("meta", "title", name, f"{name} attempt")
+
+    lines = on_terminal(["list"], columns=36, rows=20)
+
+    assert any("first" in line and "[fork at 2] first" in line for line in lines)
+    assert any("second" in line and "[fork at 4] second" in line for line in lines)
+    assert max(map(width, lines)) <= 36

@@ -402,7 +402,6 @@ def test_one_file_that_cannot_be_read_does_not_stop_the_others(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("words", "status", "told"),
     [
-        ((), 2, "no session is named"),
         (("nothing",), 3, "no such session"),
         (("one", "--all"), 2, "sessions are named"),
         (("one", "--since", "1d"), 2, "--all is not given"),
@@ -529,3 +528,15 @@ def test_files_named_twice_are_scanned_once(tmp_path: Path) -> None:
     done = run("scan", "--files", path / "a.jsonl", path / "a.jsonl", "--json")
 
     assert len(found(done)) == 1
+
+
+@pytest.mark.parametrize("words", [[], ["--all"], ["--larger", "1"]])
+def test_without_a_session_all_of_them_are_looked_at(root: Path, words: list[str]) -> None:
+    session(root, "one")
+    session(root, "two")
+
+    done = run("scan", *words, "--json")
+
+    assert done.status == 1
+    assert {each["session"] for each in found(done)} == {"one", "two"}
+    assert total(done)["schema"] == "agentmem.scan/1"

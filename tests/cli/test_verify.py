@@ -383,3 +383,13 @@ def test_a_map_that_was_cut_is_a_problem(root: Path, tmp_path: Path) -> None:
 def _kinds_of(session: str) -> list[str]:
     findings = run("verify", session, "--json").object["findings"]
     return [found["kind"] for found in findings if found["level"] == "problem"]
+
+
+@pytest.mark.parametrize("command", ["verify", "stats"])
+def test_all_means_what_no_name_means_and_goes_with_none(root: Path, command: str) -> None:
+    write(root, "one", "main", join(turns(2)))
+    write(root, "two", "main", join(turns(2)))
+
+    assert ok(command, "--all", "--json").stdout == ok(command, "--json").stdout
+    assert len(ok(command, "--all", "--json").objects) >= 2
+    assert run(command, "one", "--all").status == 2

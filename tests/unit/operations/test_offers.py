@@ -9,7 +9,7 @@ from agentmem_cli.errors import NotFoundError
 from agentmem_cli.operations import catalog, offers
 from agentmem_cli.operations.offers import Offer
 from agentmem_cli.storage import survey
-from tests.cli.running import header, join, message, pushed, write
+from tests.cli.running import header, join, message, pushed, record, write
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,6 +108,29 @@ def test_places_are_words_the_last_messages_and_records_back(root: Path) -> None
     assert len(words(places("m"))) == offers.MESSAGES_MAX
     assert places("m")[0].about.startswith("user: text ")
     assert words(places("~")) == [f"~{back}" for back in range(1, offers.BACK_MAX + 1)]
+
+
+def test_messages_are_offered_by_number_and_no_places(root: Path) -> None:
+    lines = [header(), *(pushed(n, message("user", f"text {n}")) for n in range(1, 5))]
+    write(root, "one", "main", join(lines))
+
+    def numbers(begun: str, session: str = "one") -> list[str]:
+        return words(offers.messages(str(root), session, "", begun, shown=one_line))
+
+    assert numbers("") == ["m3", "m2", "m1", "m0"]
+    assert numbers("m2") == ["m2"]
+    assert numbers("n") == numbers("", session="") == []
+
+
+def test_keys_of_saved_values_are_offered_the_newest_first(root: Path) -> None:
+    states = [record(n, "state", key=key, value=n) for n, key in enumerate(("a", "b::c", "a"), 1)]
+    write(root, "one", "main", join([header(), *states]))
+    write(root, "one", "session", join([header("session", n=9), states[1]]))
+
+    assert words(offers.keys(str(root), "one", "", "")) == ["a", "b::c"]
+    assert words(offers.keys(str(root), "one", "", "b")) == ["b::c"]
+    assert words(offers.keys(str(root), "one", "session", "")) == ["b::c"]
+    assert offers.keys(str(root), "", "", "") == []
 
 
 def test_places_of_a_long_log_come_from_its_end(root: Path) -> None:
