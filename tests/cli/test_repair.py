@@ -583,7 +583,7 @@ def test_an_import_goes_on_with_a_mended_session_that_lost_nothing(
 
 
 def test_what_a_map_names_and_the_log_says_is_lost_is_a_notice(root: Path, tmp_path: Path) -> None:
-    source, session = _imported(tmp_path)
+    _, session = _imported(tmp_path)
     path = root / session / "logs" / "main.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     at_ = next(index for index, line in enumerate(lines) if b"text 2" in line)
@@ -591,11 +591,34 @@ def test_what_a_map_names_and_the_log_says_is_lost_is_a_notice(root: Path, tmp_p
 
     assert run("repair", session, "--force").status == 1
     found = ok("verify", session, "--json").object["findings"]
-    again = run("import", source)
 
     assert "lost-record" in [each["kind"] for each in found]
-    assert again.status == 5
-    assert "lacks 1 message" in again.err
+
+
+@pytest.mark.parametrize("gone", [("text 1",), ("text 2",), ("text 1", "text 2"), ("text 3",)])
+def test_a_message_that_a_mended_session_lost_comes_back_to_its_place_from_its_source(
+    root: Path, tmp_path: Path, gone: tuple[str, ...]
+) -> None:
+    source, session = _imported(tmp_path)
+    path = root / session / "logs" / "main.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    cut = [
+        line[:60] + b"\n" if any(text.encode() in line for text in gone) else line for line in lines
+    ]
+    path.write_bytes(b"".join(cut))
+    run("repair", session, "--force")
+    source.write_bytes(source.read_bytes() + building.lines(building.user(4, "text 4")))
+
+    done = ok("import", source, "--json").object
+    again = ok("import", source, "--json").object
+
+    entries = load(DirStore.open(root / session), "main").entries
+    assert [entry.message.text for entry in entries] == [f"text {each}" for each in (1, 2, 3, 4)]
+    assert len({entry.id for entry in entries}) == 4
+    assert done["restored"] == len(gone)
+    assert (again["new"], again["restored"]) == (0, 0)
+    assert run("verify", session, "--json").object["problems"] == 0
+    assert ok("list", "--json").object["messages"] == 4
 
 
 def test_kept_sources_are_compared_with_their_maps(root: Path, tmp_path: Path) -> None:
