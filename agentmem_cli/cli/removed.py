@@ -202,7 +202,7 @@ class _Run:
             return
         when = "no time known"
         if goes.updated_ms is not None:
-            when = f"last written {screen_time(goes.updated_ms, self._settings.zone)}"
+            when = f"last written {screen_time(goes.updated_ms, self._settings.zone).rstrip()}"
         parts = [
             count(goes.agents, "agent"),
             count(goes.logs, "log"),

@@ -51,6 +51,7 @@ def test_a_dry_run_says_what_would_go_and_removes_nothing(root: Path) -> None:
 
     assert tree(root) == before
     assert text.out.startswith("would be removed  old: 'text 1' last written 2026-01-01 00:00:02")
+    assert " ;" not in text.out
     assert (told["dry_run"], told["removed"]) == (True, False)
     assert (told["agents"], told["logs"], told["blobs"]) == (1, 1, 0)
 
