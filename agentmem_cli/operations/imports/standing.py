@@ -11,9 +11,9 @@ from array import array
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Final
 
-from agentmem_cli.operations.lost import lost_in
 from agentmem_cli.session.codec import dumps, loads_object
 from agentmem_cli.session.images import BLOB_FOLDER
+from agentmem_cli.session.keys import LOST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -84,10 +84,8 @@ class LogIndex:
         if type(n) is not int or not 0 <= n < _N_MAX:
             return
         code = _code_of(fields)
-        if fields.get("type") == "aside" and lost_in(fields) == []:
-            aside = fields["aside"]
-            after = aside.get("after") if isinstance(aside, dict) else None
-            self.holes[n] = after if type(after) is int else None
+        if fields.get("type") == "aside":
+            self._look_for_hole(n, fields.get("aside"))
         if self._numbers and n <= self._numbers[-1]:
             # Why: only a damaged log has these; a search needs the rest to rise.
             self._others[n] = code
@@ -96,6 +94,13 @@ class LogIndex:
             self._codes.append(code)
         if self._late_ms is not None and type(t) is int and t >= self._late_ms:
             self.late[n] = (line.offset, line.length)
+
+    def _look_for_hole(self, n: int, aside: JSON) -> None:
+        if not isinstance(aside, dict) or aside.get("kind") != LOST:
+            return
+        value, after = aside.get("value"), aside.get("after")
+        if not (isinstance(value, dict) and "blobs" in value):  # that tells of lost images
+            self.holes[n] = after if type(after) is int else None
 
     def code_at(self, n: int) -> int | None:
         """Return what stands at *n*; None: no record does."""
