@@ -12,6 +12,7 @@ import sys
 from agentmem_cli import __version__
 
 _TROUBLE = 2
+_INTERRUPTED = 130
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -23,11 +24,18 @@ def main(arguments: list[str] | None = None) -> int:
     Returns:
         The exit status, as the help's EXIT STATUS lists it.
     """
-    words = sys.argv[1:] if arguments is None else arguments
     if not __debug__:
         sys.stderr.write("agentmem: error: python -O and PYTHONOPTIMIZE switch off checks\n")
         sys.stderr.write("hint: The checks keep sessions from harm; run agentmem without -O.\n")
         return _TROUBLE
+    try:
+        return _run(arguments)
+    except KeyboardInterrupt:
+        return _INTERRUPTED  # one more, that came before the first was told
+
+
+def _run(arguments: list[str] | None) -> int:
+    words = sys.argv[1:] if arguments is None else arguments
     give_back = None
     try:
         if words[:1] == ["--version"]:
@@ -54,6 +62,12 @@ def main(arguments: list[str] | None = None) -> int:
     except BaseException as error:  # noqa: BLE001 - the one place where every error ends
         from agentmem_cli.cli.failure import report
 
+        if arguments is None and give_back is not None:
+            from agentmem_cli.cli.interrupts import deaf
+
+            # Why: one more Ctrl-C would meet a process that ends, and show a trace of that.
+            deaf()
+            give_back = None
         return report(error, words)
     finally:
         gc.enable()

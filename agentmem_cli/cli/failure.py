@@ -79,7 +79,12 @@ def explain(error: BaseException) -> Failure:
     """Say what *error* is to a person and to a program."""
     if isinstance(error, AgentMemError):
         candidates = error.candidates if isinstance(error, AmbiguousError) else ()
-        return Failure(error.kind, str(error), error.exit_code, error.hint, candidates)
+        hint = error.hint
+        if hint is None and error.__cause__ is not None:
+            from agentmem_cli.operations.refused import hint_of
+
+            hint = hint_of(error)
+        return Failure(error.kind, str(error), error.exit_code, hint, candidates)
     if isinstance(error, OSError):
         return _explain_os(error)
     usage = _explain_usage(error)
@@ -111,22 +116,14 @@ def with_name(name: str, message: str) -> str:
 
 
 def _explain_os(error: OSError) -> Failure:
-    import errno
+    from agentmem_cli.operations.refused import hint_of
 
     reason = error.strerror or str(error) or type(error).__name__
     names = [os.fsdecode(name) for name in (error.filename, error.filename2) if _is_name(name)]
     message = f"{' -> '.join(names)}: {reason}" if names else reason
     if isinstance(error, FileNotFoundError):
         return Failure("not_found", message, NOT_FOUND)
-    hints = {
-        errno.ENOSPC: "Make room on the disk and run the command again.",
-        errno.EDQUOT: "Make room on the disk and run the command again.",
-        errno.EROFS: "Choose another folder, with --root or (of an export) -o.",
-        errno.EACCES: "Look at the owner and the mode of the file and of its folder.",
-        errno.EPERM: "Look at the owner and the mode of the file and of its folder.",
-        errno.EMFILE: "Raise the limit of open files (ulimit -n).",
-    }
-    return Failure("io", message, TROUBLE, hints.get(error.errno or 0))
+    return Failure("io", message, TROUBLE, hint_of(error))
 
 
 def _is_name(name: object) -> bool:

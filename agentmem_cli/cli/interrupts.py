@@ -89,6 +89,13 @@ def listen() -> Callable[[], None]:
     return give_back
 
 
+def deaf() -> None:
+    """Pass over Ctrl-C from now on: the process is about to end."""
+    # Why suppressed: a thread other than the main one may not.
+    with suppress(ValueError):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def _is_import(frame: FrameType | None) -> bool:
     while frame is not None:
         if frame.f_code.co_filename == _IMPORTS:

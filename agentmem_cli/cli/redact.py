@@ -53,6 +53,7 @@ from agentmem_cli.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from agentmem_cli.cli.secret_options import Meant
     from agentmem_cli.operations.outside import Passed
     from agentmem_cli.operations.secrets.spec import Spec
     from agentmem_cli.operations.secrets.working import How, Target
@@ -132,21 +133,49 @@ def redact(
         raise UsageError(msg)
     idle = idle_ms(if_idle, force=force)
     looks_only = dry_run or verify
-    if not looks_only:
-        check_asks(settings, yes=yes)
-        _check_input(settings, wishes, yes=yes)
-    meant = targets_of(
-        settings, words, sought, everything=everything, files=files, changes=not looks_only
-    )
+    meant = _meant(settings, given, sought, wishes, changes=not looks_only)
     spec = spec_of(settings, wishes, looks_only=looks_only, jobs=jobs)
     how = _how(settings, given, idle, fingerprints=spec.fingerprints)
     tell_removed(meant.removed, spec)
     run = _Run(settings, meant.targets, meant.passed, spec, how, jobs, json)
+    if looks_only and receipt is not None:
+        _tell_no_receipt()
     if verify:
         return run.look(verifies=True)
     if dry_run:
         return run.plan()
     return run.redact(yes=yes, receipt=receipt, allow_unread=allow_unread)
+
+
+def _meant(
+    settings: Settings,
+    given: Mapping[str, object],
+    sought: Sought,
+    wishes: Wishes,
+    *,
+    changes: bool,
+) -> Meant:
+    """Return what is to be worked on, once somebody can be asked or need not be."""
+    words = given["words"]
+    assert words is None or isinstance(words, list)
+    everything, files, yes = (bool(given[key]) for key in ("everything", "files", "yes"))
+    meant = None
+    if not files:
+        # Why before the question who answers: a slip in what is meant comes first. Of files it
+        # comes later, since what killed runs left is removed with it.
+        meant = targets_of(settings, words, sought, everything=everything, files=False)
+    if changes:
+        check_asks(settings, yes=yes)
+        _check_input(settings, wishes, yes=yes)
+    return meant or targets_of(
+        settings, words, sought, everything=everything, files=True, changes=changes
+    )
+
+
+def _tell_no_receipt() -> None:
+    from agentmem_cli.cli.output import warn
+
+    warn("--receipt: none is written, since this only looks")
 
 
 def _how(
@@ -231,11 +260,12 @@ class _Run:
 
     def redact(self, *, yes: bool, receipt: str | None, allow_unread: bool) -> int | None:
         """Mask, after a look and a question where a person can answer it."""
+        from agentmem_cli.cli.interrupts import deaf
         from agentmem_cli.cli.many import confirm
         from agentmem_cli.cli.output import talk
         from agentmem_cli.cli.redacted import Receipts, Redacted
         from agentmem_cli.cli.render import count, progress
-        from agentmem_cli.operations.secrets.pool import hidden, run_all
+        from agentmem_cli.operations.secrets.pool import Run, hidden
 
         kept = None if receipt is None else Receipts(Path(receipt))
         if not yes:
@@ -250,16 +280,17 @@ class _Run:
         passed = hidden(self._passed, self._spec, tell_slow)
         told = Redacted(self._settings, self._targets, passed, json=self._json)
         how = self._how._replace(redact=True)
-        with progress("redact", self._total(3), self._settings) as advance:
-            for outcome in run_all(
-                self._targets,
-                how,
-                self._spec,
-                jobs=self._jobs or 1,
-                advance=advance,
-                slow=tell_slow,
-            ):
-                told.take(outcome)
+        run = Run(self._targets, how, self._spec, jobs=self._jobs or 1, slow=tell_slow)
+        try:
+            with progress("redact", self._total(3), self._settings) as advance:
+                for outcome in run.outcomes(advance):
+                    told.take(outcome)
+        except KeyboardInterrupt:
+            deaf()  # Why: who is impatient is to learn, too, what was changed.
+            told.stopped(run.stop(), kept)
+            raise
+        finally:
+            run.stop()
         return told.finish(kept, allow_unread=allow_unread)
 
     def _total(self, passes: int) -> int | None:

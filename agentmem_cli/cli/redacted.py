@@ -31,11 +31,18 @@ if TYPE_CHECKING:
     from agentmem_cli.cli.output import Output
     from agentmem_cli.cli.settings import Settings
     from agentmem_cli.operations.outside import Passed
+    from agentmem_cli.operations.secrets.stopping import Stopped
     from agentmem_cli.operations.secrets.working import Outcome, Target
     from agentmem_cli.session.codec import JSON, Object
 
 REDACT: Final = "agentmem.redact/1"
 RECEIPT: Final = "agentmem.receipt/1"
+
+_STATES: Final = {
+    "masked": "was being worked on; it is masked",
+    "unchanged": "was being worked on; it is as it was",
+    "unfinished": "is being changed; the next command that changes it does the rest",
+}
 
 _TOLD: Final = 20
 
@@ -103,21 +110,38 @@ class Redacted:
         else:
             self._done.append(outcome)
 
+    def stopped(self, stopped: Stopped, receipts: Receipts | None) -> None:
+        """Print what was done before the run was ended, and write the receipt of that."""
+        told = {id(outcome) for outcome in (*self._done, *self._failed)}
+        for outcome in stopped.outcomes:
+            if id(outcome) in told:
+                continue
+            (self._done if outcome.error is None else self._failed).append(outcome)
+        begun: list[JSON] = [
+            {"target": one_line(each.name), "state": each.state} for each in stopped.begun
+        ]
+        receipt = {**self._receipt(), "stopped": begun}
+        if receipts is not None:
+            receipts.add(json_line(receipt))
+        with self._settings.output() as out:
+            self._print(out, receipt)
+        for outcome in self._failed:
+            tell_failure(outcome, quiet=self._json)
+        for each in stopped.begun:
+            talk(f"{one_line(each.name)}: {_STATES[each.state]}")
+        states = Counter(each.state for each in stopped.begun)
+        thing = "session" if self._targets[0].is_session else "file"
+        changed = sum(outcome.changed for outcome in self._done) + states["masked"]
+        more = f", {states['unfinished']} half changed" if states["unfinished"] else ""
+        talk(f"Ended early: {changed} of {count(len(self._targets), thing)} changed{more}.")
+
     def finish(self, receipts: Receipts | None, *, allow_unread: bool) -> int | None:
         """Print all of it, write the receipt, and return the exit status."""
         receipt = self._receipt()
         if receipts is not None:
             receipts.add(json_line(receipt))
         with self._settings.output() as out:
-            for outcome in self._done:
-                if self._json:
-                    out.object(REDACT, _value(outcome))
-                else:
-                    self._lines(out, outcome)
-            if self._json:
-                for outcome in self._failed:
-                    out.object(FAILED, failed_value(outcome))
-                out.write_bytes(json_line(receipt))
+            self._print(out, receipt)
         status = None
         for outcome in self._failed:
             failed = tell_failure(outcome, quiet=self._json)
@@ -127,6 +151,17 @@ class Redacted:
             return status
         stays = any(outcome.left or outcome.skipped for outcome in self._done) or self._passed
         return 1 if stays and not allow_unread else None
+
+    def _print(self, out: Output, receipt: Object) -> None:
+        for outcome in self._done:
+            if self._json:
+                out.object(REDACT, _value(outcome))
+            else:
+                self._lines(out, outcome)
+        if self._json:
+            for outcome in self._failed:
+                out.object(FAILED, failed_value(outcome))
+            out.write_bytes(json_line(receipt))
 
     def _lines(self, out: Output, outcome: Outcome) -> None:
         if not (outcome.changed or outcome.left or outcome.skipped):
@@ -210,6 +245,7 @@ class Redacted:
             "unchanged": len(self._done) - changed,
             "failed": len(self._failed),
             "targets": targets,
+            "stopped": None,
         }
 
 
@@ -217,12 +253,20 @@ def _words(outcome: Outcome) -> str:
     """Say what was masked."""
     if not outcome.changed:
         return "nothing to mask"
-    told = f"{count(sum(outcome.kinds.values()), 'mask')} ({kinds_told(outcome.kinds)})"
+    masks, dropped = sum(outcome.kinds.values()), len(dropped_of(outcome))
+    parts = [f"{count(masks, 'mask')} ({kinds_told(outcome.kinds)})"] if masks else []
+    parts += [f"{count(dropped, 'blob')} given up"] if dropped else []
+    told = ", ".join(parts) or "changed"
     if outcome.signatures:
         told += f"; {count(outcome.signatures, 'signature')} of changed text removed"
     if not (outcome.left or outcome.skipped):
         told += "; proven: no masked value is left"
     return told
+
+
+def dropped_of(outcome: Outcome) -> list[JSON]:
+    """Return the blobs that were given up."""
+    return [] if outcome.receipt is None else _listed(outcome.receipt.get("dropped"))
 
 
 def receipt_lines(receipt: Object) -> list[str]:
@@ -239,12 +283,13 @@ def receipt_lines(receipt: Object) -> list[str]:
             if isinstance(each.get("lines"), int):
                 where = f", {count(each['lines'], 'line')}"  # type: ignore[arg-type]
             lines.append(f"changed: {each.get('in')}{where}")
+    lines += [f"given up: {each}" for each in _listed(receipt.get("dropped"))]
     return lines
 
 
 def _values(receipt: Object) -> str:
     number = receipt.get("values")
-    return count(number if isinstance(number, int) else 0, "different value")
+    return f"{count(number if isinstance(number, int) else 0, 'different value')} looked for"
 
 
 def ranges(numbers: Sequence[JSON]) -> str:
@@ -288,6 +333,7 @@ def _value(outcome: Outcome) -> Object:
         "masks": dict(sorted(outcome.kinds.items())),
         "strings": outcome.strings,
         "signatures_removed": outcome.signatures,
+        "dropped": dropped_of(outcome),
         "left": left,
         "unread": unread,
         "encrypted": outcome.opaque,

@@ -143,22 +143,28 @@ def rewrite(
 
     A line of the file is: literal ==> new, or: regex:expression ==> new.
     Lines that begin with # are passed over; docs and README tell the rest.
+    Bytes that are no text stay; the exit status is 1 where they may hold it.
     It replaces what is there and cannot be undone.
     """
     given = dict(locals())
-    from agentmem_cli.cli.rewritten_words import run_rewrite, run_rewrite_files
+    from agentmem_cli.cli.rewritten_files import run_rewrite_files
+    from agentmem_cli.cli.rewritten_words import run_rewrite
 
     settings = Settings.of(context)
     sought = Sought(given)
+    if files and (everything or sought.given):
+        raise UsageError("--files works on files, and --all and filters on sessions")
+    found = (
+        []
+        if files
+        else sessions_meant(settings, targets, sought, everything=everything, or_files=True)
+    )
     wanted = _wanted(settings, damaged, if_idle, force=force, dry_run=dry_run, yes=yes)
     if files:
-        if everything or sought.given:
-            raise UsageError("--files works on files, and --all and filters on sessions")
         pairs = _replacements(replace_file)
         return run_rewrite_files(
             settings, targets or (), pairs, wanted, force=force, yes=yes, json=json
         )
-    found = sessions_meant(settings, targets, sought, everything=everything, or_files=True)
     pairs = _replacements(replace_file)
     return run_rewrite(settings, found, pairs, wanted, yes=yes, json=json)
 

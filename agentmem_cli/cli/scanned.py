@@ -37,6 +37,9 @@ FATES: Final = {
 
 _TOLD: Final = 20
 
+_KINDS: Final = 12
+"""Kinds that a summary tells one by one; --json has them all."""
+
 
 class Scanned:
     """Tells what one run of `scan` found."""
@@ -167,9 +170,13 @@ class Scanned:
 
 
 def kinds_told(kinds: Counter[str] | dict[str, int]) -> str:
-    """Write counts of kinds, the most frequent first."""
+    """Write counts of kinds, the most frequent first; what would make a line too long as one."""
     order = sorted(kinds.items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(f"{number:,} {kind}" for kind, number in order)
+    told = [f"{number:,} {kind}" for kind, number in order[:_KINDS]]
+    rest = order[_KINDS:]
+    if rest:
+        told.append(f"{sum(number for _, number in rest):,} of {count(len(rest), 'other kind')}")
+    return ", ".join(told)
 
 
 def print_rows(

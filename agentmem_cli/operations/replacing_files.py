@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import os
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from agentmem_cli.operations.imports.packed import is_packed
 from agentmem_cli.operations.outside import Care, changing, check_may_change
 from agentmem_cli.operations.replacing import Replacements, Replacing
 from agentmem_cli.session.refiling import FilePass
 from agentmem_cli.session.rewriting import HEAD_BYTES, File
+from agentmem_cli.session.textual import why_unread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from agentmem_cli.session.rewriting import How
+    from agentmem_cli.storage.store import LogFile
     from agentmem_cli.storage.swapping import Swap
 
 
@@ -23,6 +28,14 @@ class Replaced(NamedTuple):
     """Lines that changed; a file that is no JSON lines counts as one."""
     size: int
     """Bytes that were read."""
+    unread: str | None = None
+    """Why it, or what it says, was left though it may hold what is to be replaced; None: it was
+    read."""
+
+
+IN_BYTES: Final = "what is to be replaced stands in bytes that are no text, and stays"
+_STEP_BYTES: Final = 1 << 20
+_OVERLAP_BYTES: Final = 16 << 10
 
 
 def replace_in_file(
@@ -35,14 +48,25 @@ def replace_in_file(
 ) -> Replaced:
     """Replace what is *wanted* in one file, whole or not at all.
 
+    What is no text is left, and told where it may hold some of it.
+
     Raises:
         ConflictError: It may not be changed now (`outside.check_may_change`).
         OSError: The system refused; the file is as it was.
     """
+    told = progress or _pass_by
 
     def work(swap: Swap) -> tuple[Replaced, bool]:
         with_ = _Counting(wanted)
-        changed = _staged(swap, with_, dry_run=dry_run, progress=progress or _pass_by)
+        name = os.path.basename(path)  # noqa: PTH119 - text is all that is needed
+        with swap.opened() as opened:
+            head = opened.read_at(0, HEAD_BYTES)
+            how = with_.reading(name, head)
+            if how == "skip":
+                told(opened.size)
+                why = _why_left(wanted, opened, head)
+                return Replaced(changed=False, lines=0, size=swap.size, unread=why), False
+        changed = _staged(swap, with_, how, dry_run=dry_run, progress=told)
         if changed:
             check_may_change(swap, path, care)
         return Replaced(changed, with_.lines, swap.size), changed and not dry_run
@@ -76,13 +100,10 @@ class _Nowhere:
 
 
 def _staged(
-    swap: Swap, with_: _Counting, *, dry_run: bool, progress: Callable[[int], None]
+    swap: Swap, with_: _Counting, how: How, *, dry_run: bool, progress: Callable[[int], None]
 ) -> bool:
     sink = _Nowhere() if dry_run else swap
     with swap.opened() as opened:
-        how = with_.reading("", opened.read_at(0, HEAD_BYTES))
-        if how == "skip":
-            return False
         if how == "lines":
             return FilePass(File(""), opened, with_).stage(lambda: sink, progress)
         data = opened.read_at(0, opened.size)
@@ -94,6 +115,21 @@ def _staged(
         with_.lines = max(1, with_.lines)
         sink.write(new)
         return True
+
+
+def _why_left(wanted: Replacements, opened: LogFile, head: bytes) -> str | None:
+    """Say why bytes that are no text may hold what is to be replaced; None: they do not."""
+    if is_packed(head):
+        return "packed by zstd: unpack it to have it looked at"
+    why = why_unread(head)
+    if why is not None:
+        return why
+    for at in range(0, opened.size, _STEP_BYTES):
+        data = opened.read_at(at, _STEP_BYTES + _OVERLAP_BYTES)
+        text = data.decode("utf-8", "surrogateescape")
+        if wanted.text(text) != text:
+            return IN_BYTES
+    return None
 
 
 def _pass_by(_: int) -> None:

@@ -161,8 +161,8 @@ def is_meta_form(path: Path, *, is_key: bool, text: str) -> bool:  # noqa: ARG00
     if not path or path[0] != "listed":
         return False
     if len(path) == 2:  # noqa: PLR2004 - listed.names
-        return is_key and path[1] in ("agentmem", "names", "forked_from", "cwd")
-    return path[1] in ("agentmem", "forked_from") or (is_key and path[1] == "names")
+        return is_key and path[1] in ("agentmem", "names", "forked_from", "part_of", "cwd")
+    return path[1] in ("agentmem", "forked_from", "part_of") or (is_key and path[1] == "names")
 
 
 def form_of(fields: Object) -> JSON:

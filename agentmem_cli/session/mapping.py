@@ -271,15 +271,13 @@ class FileHooks(Protocol):
 def map_file(data: bytes, hooks: FileHooks) -> bytes:
     """Return a file's new bytes: JSON as such, JSON lines line by line, other UTF-8 as a text.
 
+    Bytes that are not UTF-8 stay, and the text around them is mapped.
+
     Returns:
-        *data* itself where nothing changes, and where it is not UTF-8.
+        *data* itself where nothing changes.
     """
     mark = _MARK if data.startswith(_MARK) else b""
     body = data[len(mark) :]
-    try:
-        text = body.decode()
-    except UnicodeDecodeError:
-        return data
     if not body.strip():
         return data
     try:
@@ -289,8 +287,7 @@ def map_file(data: bytes, hooks: FileHooks) -> bytes:
             pieces = body.split(b"\n")
             new = b"\n".join(_line(n, piece, hooks) for n, piece in enumerate(pieces, 1))
         else:
-            told = hooks.text(text)
-            new = body if told == text else told.encode("utf-8", "surrogatepass")
+            new = map_runs(body, hooks.text)
     return data if new is body or new == body else mark + new
 
 
@@ -300,7 +297,7 @@ def _line(number: int, raw: bytes, hooks: FileHooks) -> bytes:
     try:
         return hooks.json(number, raw)
     except ValueError:
-        return hooks.text(raw.decode()).encode("utf-8", "surrogatepass")
+        return map_runs(raw, hooks.text)
 
 
 def is_text(head: bytes, most: int) -> bool:
@@ -340,7 +337,13 @@ def map_runs(raw: bytes, f: Callable[[str], str]) -> bytes:
     Returns:
         *raw* itself where nothing changes.
     """
-    pieces = _FOREIGN.split(raw.decode("utf-8", "surrogateescape"))
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        pieces = _FOREIGN.split(raw.decode("utf-8", "surrogateescape"))
+    else:
+        told = f(text)
+        return raw if told == text else told.encode("utf-8", "surrogatepass")
     made = [
         piece.encode("utf-8", "surrogateescape")
         if index % 2

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli import errors
 from agentmem_cli.session.forms import form_of
-from agentmem_cli.session.lines import whole_records
+from agentmem_cli.session.lines import odd_line, whole_records
 from agentmem_cli.session.rawlines import by_of, fields_of, stamp_of, strings_changed
 from agentmem_cli.session.rewriting import Record
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from agentmem_cli.session.codec import Object
     from agentmem_cli.session.fold import LogFold
     from agentmem_cli.session.images import BlobFiles
+    from agentmem_cli.session.lines import Damage
     from agentmem_cli.session.rewriting import Rewrite
     from agentmem_cli.session.source import OpenLog
 
@@ -29,6 +30,14 @@ _ENDLESS: Final = 1 << 62
 
 BLOCK_BYTES: Final = 256 << 10
 """Bytes of a block, about; a larger one was slower, since it is fresh memory each time."""
+
+
+def _why(raw: bytes, error: ValueError) -> str:
+    """Say what is wrong with a line, in the words in which `verify` does."""
+    damages: list[Damage] = []
+    for _ in odd_line(raw + b"\n", 1, 0, damages.append, last=False):
+        pass
+    return damages[0].why if damages else str(error)
 
 
 class Block(NamedTuple):
@@ -226,7 +235,7 @@ class LogPass:
             return self._record(offset, raw)
         except ValueError as error:
             if not self._as_text:
-                raise self._refusal(offset, f"it cannot be read: {error}") from None
+                raise self._refusal(offset, f"it cannot be read: {_why(raw, error)}") from None
         new = self._damaged(raw)
         if new != raw:
             self.records += 1

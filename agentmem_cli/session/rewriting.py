@@ -27,6 +27,7 @@ from agentmem_cli.session.forms import (
 )
 from agentmem_cli.session.mapping import edited, map_strings, map_tokens
 from agentmem_cli.session.meta import META
+from agentmem_cli.session.textual import is_textual
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -109,8 +110,10 @@ class Rewrite:
         """Return what is to stand in a file.
 
         By default JSON goes to `value`, JSON lines go there line by line,
-        other UTF-8 to `text`, and the rest is left.
+        other text to `text`, and what is no text is left.
         """
+        if not is_textual(name, data[:HEAD_BYTES], HEAD_BYTES):
+            return data
         return mapping.map_file(data, _FileHooks(self, File(name)))
 
     # -- below the hooks ---------------------------------------------------
@@ -161,7 +164,7 @@ class Rewrite:
         """
         if type(self).file is not Rewrite.file:
             return "whole"
-        if not mapping.is_text(head, HEAD_BYTES):
+        if not is_textual(name, head, HEAD_BYTES):
             return "skip"
         return "lines" if mapping.seems_lines(name, head) else "whole"
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agentmem_cli.operations.secrets import engine
+from agentmem_cli.operations.secrets import engine, pool
 from agentmem_cli.storage import swapping
 from tests.cli.running import header, join, message, ok, pushed, run, said, tree, write
 from tests.cli.test_scan import PASSWORD, PLACES, TOKEN, found, hides, plant, session
@@ -18,6 +19,8 @@ from tests.secrets_made import StandIn, made, token
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from agentmem_cli.operations.secrets.looking import Looking
+    from agentmem_cli.operations.secrets.working import How, Outcome, Target
     from agentmem_cli.session.codec import Object
     from tests.cli.running import Done
 
@@ -207,8 +210,13 @@ def test_blobs_are_given_up_when_asked(root: Path) -> None:
     blob.parent.mkdir(parents=True)
     blob.write_bytes(data)
 
-    done = redact("one", "--drop-blobs")
+    kept = redact("one")
+    done = run("redact", "one", "--drop-blobs", "--yes", "--force")
+    objects = redact("one", "--drop-blobs")
 
+    assert outcome(kept)["dropped"] == outcome(objects)["dropped"] == []
+    assert "one: 1 blob given up; proven: no masked value is left" in done.out
+    assert f"given up: files/blobs/{name}" in done.out
     assert done.status == 0
     assert not blob.exists()
     assert ok("show", "one").status == 0
@@ -623,3 +631,81 @@ def test_the_key_of_masks_is_private_and_one_secret_has_one_mask(
     key = tmp_path / "config" / "mask.key"
     assert key.stat().st_mode & 0o777 == 0o600
     assert len({word[word.index("[") :] for word in masks}) == 1
+
+
+def test_a_run_that_is_interrupted_says_what_it_changed(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b", "c"):
+        session(root, name)
+    real, receipt = pool.attempt, tmp_path / "receipt"
+
+    def attempt(each: Target, how: How, looking: Looking, advance: Any) -> Outcome:  # noqa: ANN401 - as it is given
+        if each.id == "b":
+            raise KeyboardInterrupt
+        return real(each, how, looking, advance)
+
+    monkeypatch.setattr(pool, "attempt", attempt)
+    done = run("redact", "--all", "--yes", "--force", "--receipt", receipt)
+    again = run("redact", "--all", "--yes", "--force", "--json")
+
+    told = json.loads(receipt.read_bytes())
+    assert done.status == again.status == 130
+    assert "a: 2 masks" in done.out
+    assert "b: was being worked on; it is as it was" in done.err
+    assert "Ended early: 1 of 3 sessions changed." in done.err
+    assert told["changed"] == 1
+    assert told["stopped"] == [{"target": "b", "state": "unchanged"}]
+    assert again.objects[-1]["stopped"] == told["stopped"]
+    assert hides(done, TOKEN, PASSWORD)
+
+
+def _written(value: str) -> bytes:
+    """A log in which one secret stands bare, in an address, twice in one, and under two names."""
+    once = value.replace("/", "%2F")
+    twice = once.replace("%", "%25")
+    said_ = [f"password={once} q={value}", f"api_key={value}", f"so {once} and {twice}", value]
+    return join([header(), *(said(seq, text) for seq, text in enumerate(said_, 1))])
+
+
+def test_one_secret_has_one_mask_however_it_is_written(root: Path) -> None:
+    value = "q9/zzXX81kkW"
+    log = write(root, "one", "main", _written(value))
+
+    done = redact("one")
+
+    masks = set(re.findall(rb"\[REDACTED:[a-z0-9:-]+\]", log.read_bytes()))
+    assert done.status == 0
+    assert len(masks) == 1
+    assert outcome(done)["masks"] == {"password": 6}
+    assert done.objects[-1]["targets"][0]["values"] == 1
+    assert not re.search(rb"zzXX81kkW", everything(root))
+
+
+def test_a_mark_to_keep_keeps_every_writing(root: Path, tmp_path: Path) -> None:
+    log = write(root, "one", "main", _written("q9/zzXX81kkW"))
+    before = log.read_bytes()
+    marks = {each["fingerprint"] for each in found(run("scan", "one", "--json"))}
+    allowed = tmp_path / "allowed"
+    run("scan", "one", "--allow-add", allowed)
+
+    (mark,) = marks
+    kept = redact("one", "--keep", mark)
+    listed = redact("one", "--allow", allowed)
+
+    assert kept.status == listed.status == 0
+    assert log.read_bytes() == before
+    assert len(json.loads(allowed.read_bytes())["allowed"]) == 1
+
+
+def test_a_secret_that_is_named_twice_has_one_mask(root: Path, tmp_path: Path) -> None:
+    lines = [header(), said(1, f"password={PASSWORD}"), said(2, f"see {PASSWORD}")]
+    log = write(root, "one", "main", join(lines))
+    literals = tmp_path / "literals"
+    literals.write_text(PASSWORD)
+
+    redact("one", "--literals", literals)
+
+    masks = re.findall(rb"\[REDACTED:[a-z0-9:-]+\]", log.read_bytes())
+    assert len(masks) == 2
+    assert len(set(masks)) == 1

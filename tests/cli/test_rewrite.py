@@ -102,8 +102,9 @@ def test_files_are_rewritten_where_they_stand(tmp_path: Path, pairs: Path) -> No
         path.chmod(0o644)
         os.utime(path, ns=(OLD_NS, OLD_NS))
 
-    done = ok("rewrite", "--replace-file", pairs, "--files", folder, "--yes", "--json")
+    done = run("rewrite", "--replace-file", pairs, "--files", folder, "--yes", "--json")
 
+    assert done.status == 1
     assert lines.read_bytes() == b'{"a": "a client",  "b": 1.10}\n{"c": 2}\nno json a client\n'
     assert document.read_bytes() == b'{\n  "a client": "a client"\n}\n'
     assert text.read_bytes() == b"person-1 at a client\n\xc3\xa9\n"

@@ -226,6 +226,58 @@ def test_ctrl_c_during_a_run_of_several_processes_leaves_whole_sessions(root: Pa
     assert running.returncode in (0, 130)
 
 
+TWICE = """
+import os, signal, sys
+from agentmem_cli.operations.secrets.crew import Crew
+real = Crew._received
+
+def received(self, pipe):
+    outcome = real(self, pipe)
+    os.kill(os.getpid(), signal.SIGINT)
+    os.kill(os.getpid(), signal.SIGINT)
+    return outcome
+
+Crew._received = received
+from agentmem_cli._entry import main
+sys.exit(main())
+"""
+"""Runs a command that is interrupted twice at once when the first session is done."""
+
+
+def test_two_interrupts_end_at_once_and_what_was_changed_is_told(
+    root: Path, tmp_path: Path
+) -> None:
+    secret = drawn(31, 24)
+    names = [f"s{number}" for number in range(4)]
+    for name in names:
+        two_logs(root, name, secret, lines=200)
+    receipt = tmp_path / "receipt"
+    words = ["redact", "--all", "--yes", "--force", "--no-rules", "--regexes", "-", "--jobs", "2"]
+
+    done = subprocess.run(
+        [sys.executable, "-c", TWICE, "--root", str(root), *words, "--receipt", str(receipt)],
+        input=b"(?<=API_TOKEN=)\\w+",
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        timeout=20,
+        check=False,
+    )
+
+    told = (done.stdout + done.stderr).decode()
+    masked = {name for name in names if secret.encode() not in everything(root / name)}
+    says = {line.partition(":")[0] for line in told.splitlines() if _says_masked(line)}
+    assert done.returncode == 130
+    assert "Traceback" not in told
+    assert "Exception ignored" not in told
+    assert says == masked
+    assert f"Ended early: {len(masked)} of 4 sessions changed" in told
+    assert json.loads(receipt.read_bytes())["stopped"] is not None
+
+
+def _says_masked(line: str) -> bool:
+    return "masks (" in line or line.endswith("it is masked")
+
+
 def test_an_agent_whose_rename_is_killed_has_the_old_name_or_the_new(tmp_path: Path) -> None:
     words = ("rename", "one", "--agent", "aide=helper", "--force")
     two_logs(tmp_path / "first", "one", "x")

@@ -110,10 +110,11 @@ class _Mending:
     def _told(self, header: MapHeader) -> MapHeader:
         """Return the header with what may be told of the source's name and place."""
         new = asked(self._staged, self._name, 1, header.encode()[:-1])
-        source, agent, path = (string_of(new, key) for key in ("source", "agent", "path"))
+        source, path = (string_of(new, key) for key in ("source", "path"))
         named = header
-        if source is not None and agent is not None and path is not None:
-            named = header._replace(source=source, agent=agent, path=path)
+        # Why not the agent: that is the name of a log, which no rewrite changes.
+        if source is not None and path is not None:
+            named = header._replace(source=source, path=path)
         # Why: an import that went on would write down what it is called and where it stands.
         return named if named == header else named._replace(rewritten=self._staged.now_ms)
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
+from agentmem_cli.operations.secrets.bookkeeping import part_of_book
 from agentmem_cli.operations.secrets.naming import SECRET_NAMES
 from agentmem_cli.operations.secrets.plain import Plain
 from agentmem_cli.operations.secrets.quick import INSIDE_MAX, OPTION_MAX, may_be_json
@@ -33,6 +34,7 @@ from agentmem_cli.session.tokens import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from agentmem_cli.operations.secrets.bookkeeping import Book
     from agentmem_cli.session.tokens import Edit, Path
 
 __all__ = ["Document", "Leaf", "Plain", "event_of"]
@@ -73,14 +75,16 @@ class Document:
     Args:
         raw: The JSON.
         is_record: It is a record of a session's log.
+        book: Which of a session's own files it is of.
 
     Raises:
         ValueError: *raw* is not one JSON value in UTF-8.
     """
 
-    def __init__(self, raw: bytes, *, is_record: bool = False) -> None:
+    def __init__(self, raw: bytes, *, is_record: bool = False, book: Book | None = None) -> None:
         self.raw = raw
         self._is_record = is_record
+        self._book = book
         self.layers: list[_Layer] = []
         self.leaves: list[Leaf] = []
         self._tokens: list[list[Token]] = []
@@ -110,7 +114,9 @@ class Document:
                     continue
                 before = before or _name_of(token.path, names)
             kind = None
-            if layer.known:
+            if depth == 0 and self._book is not None:
+                kind = part_of_book(self._book, token.path, text, is_key=token.is_key)
+            if kind is None and layer.known:
                 beside = types.get(token.path[:-1], "")
                 kind = structure_of(token.path, text, is_key=token.is_key, beside=beside)
                 if kind is None and self._is_record:
@@ -237,11 +243,11 @@ def _form_of(token: Token, text: str) -> str | None:
     return "form" if is_record_form(token.path, is_key=token.is_key, text=text) else None
 
 
-def event_of(raw: bytes, *, is_record: bool = False) -> Document | Plain:
+def event_of(raw: bytes, *, is_record: bool = False, book: Book | None = None) -> Document | Plain:
     """Return *raw* as JSON if it is, else as the text that it is."""
     if raw.lstrip(b" \t\r\n")[:1] in _OPENS:
         try:
-            return Document(raw, is_record=is_record)
+            return Document(raw, is_record=is_record, book=book)
         except ValueError:
             pass
     return Plain(raw)

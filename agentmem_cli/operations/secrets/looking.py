@@ -7,13 +7,14 @@ from bisect import bisect_left, bisect_right
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from agentmem_cli.operations.secrets.bookkeeping import book_of
 from agentmem_cli.operations.secrets.encoded import decoded
 from agentmem_cli.operations.secrets.escaped import plainly
 from agentmem_cli.operations.secrets.events import Document, event_of
 from agentmem_cli.operations.secrets.findings import Finding, Findings, Unread
 from agentmem_cli.operations.secrets.given import LITERAL, PATTERN, VARIABLE, Given
 from agentmem_cli.operations.secrets.marks import Spot, Streamed
-from agentmem_cli.operations.secrets.masks import MASK, Masks, blanked, filling
+from agentmem_cli.operations.secrets.masks import MASK, Masks, bare, blanked, filling
 from agentmem_cli.operations.secrets.plain import Characters
 from agentmem_cli.operations.secrets.spans import Span, Spans, merged
 from agentmem_cli.operations.secrets.words import is_shaped
@@ -132,7 +133,7 @@ class Eye:
 
     def look(self, raw: bytes, place: Place, *, is_record: bool = False) -> Found:
         """Look at one event, at every string of it."""
-        event = event_of(raw, is_record=is_record)
+        event = event_of(raw, is_record=is_record, book=book_of(place.name))
         if isinstance(event, Document):
             return self._document(event, place)
         return self.plain(event, place)
@@ -167,7 +168,7 @@ class Eye:
                 if leaf.structure is not None:
                     if len(parts) > 1 or not _is_told(leaf, first, last, span):
                         continue
-                    fate = "structural"
+                    fate = "name" if leaf.structure == "name" else "structural"
                 row = Finding(
                     place, leaf.path, leaf.token.is_key, first, last, *span[2:],
                     leaf.text[first:last], fate,
@@ -197,8 +198,9 @@ class Eye:
         if is_shaped(row.value, "password" if row.kind in _OWN else row.kind):
             yield row.value, row.kind
         plain = plainly(row.value)
-        if plain != row.value and row.kind not in _OWN and is_shaped(plain, row.kind):
-            yield plain, row.kind
+        for each in dict.fromkeys((plain, bare(row.value))):
+            if each != row.value and row.kind not in _OWN and is_shaped(each, row.kind):
+                yield each, row.kind
         if "-----BEGIN" in row.value:
             yield from ((line, row.kind) for line in _lines_of_key(row.value)[:1])
         inner = decoded(row.value.encode("utf-8", "replace"))

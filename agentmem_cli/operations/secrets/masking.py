@@ -7,6 +7,7 @@ from collections import Counter
 from operator import is_not
 from typing import TYPE_CHECKING, Final
 
+from agentmem_cli.operations.secrets.bookkeeping import book_of
 from agentmem_cli.operations.secrets.deltas import MARKS, joined
 from agentmem_cli.operations.secrets.events import Document, event_of
 from agentmem_cli.operations.secrets.findings import Finding, Place
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from agentmem_cli.operations.secrets.findings import Fate, Findings
     from agentmem_cli.operations.secrets.looking import Looking
     from agentmem_cli.operations.secrets.marks import Marks
+    from agentmem_cli.operations.secrets.masks import Masks
     from agentmem_cli.operations.secrets.plain import Plain
     from agentmem_cli.session.tokens import Path
 
@@ -52,6 +54,7 @@ class Masker:
         self._values = [*values, *parts]
         self._kinds = [findings.values.get(each) or findings.parts[each] for each in self._values]
         self._masks = looking.masks
+        self._one = _one_each(findings, looking.masks)
         self.threads = looking.threads
         self.literals = Literals(values, parts, [*marks.probes, *_marks_of(marks)])
         self.kinds: Counter[str] = Counter()
@@ -76,7 +79,7 @@ class Masker:
         """
         spots = self._marks.spots.get(event_key(raw), []) if self._marks.spots else []
         parts = self._marks.lines.get((name, number), ()) if self._marks.lines else ()
-        event = event_of(raw, is_record=is_record)
+        event = event_of(raw, is_record=is_record, book=book_of(name))
         place = Place(name, number)
         if isinstance(event, Document):
             wanted = self._in_document(event, place, spots)
@@ -113,18 +116,17 @@ class Masker:
         """Return a text with the values in it masked."""
         data = text.encode("utf-8", "replace")
         hits = self._found(data)
-        changes = [
-            (
-                hit.start,
-                hit.end,
-                self._masks.mask(self._values[hit.value], self._kinds[hit.value]).encode(),
-            )
-            for hit in hits
-        ]
+        changes = [(hit.start, hit.end, self._mask(hit.value).encode()) for hit in hits]
         return apply_edits(data, changes).decode("utf-8", "replace") if changes else text
 
+    def _mask(self, index: int) -> str:
+        mask = self._masks.mask(self._values[index], self._kinds[index])
+        return self._one.get(mask, mask)
+
     def _changed(self, event: Document | Plain, wanted: list[Spot]) -> bytes:
-        changes = _merged(wanted)
+        changes = _merged(
+            [spot._replace(mask=self._one.get(spot.mask, spot.mask)) for spot in wanted]
+        )
         new = event.masked(changes, unsigned=self._unsigned)
         self.lines += 1
         self.strings += len(changes)
@@ -144,11 +146,12 @@ class Masker:
             for start, end, value in self._found(text.data):
                 first, last = text.at(start), text.at(end)
                 if leaf.structure is None:
-                    mask = self._masks.mask(self._values[value], self._kinds[value])
+                    mask = self._mask(value)
                     wanted.append(Spot(index, first, last, mask))
                 elif leaf.structure not in NAMES:
                     hit = Hit(first, last, value)
-                    row = self._row(place, leaf.path, hit, "structural", is_key=leaf.token.is_key)
+                    fate = _fate(leaf.structure)
+                    row = self._row(place, leaf.path, hit, fate, is_key=leaf.token.is_key)
                     self.left.append(row)
         return wanted
 
@@ -157,7 +160,7 @@ class Masker:
         for layer, text in enumerate(event.texts()):
             for start, end, value in self._found(text):
                 first, last = event.place(layer, start, end)
-                mask = self._masks.mask(self._values[value], self._kinds[value])
+                mask = self._mask(value)
                 wanted.append(Spot(0, first, last, mask))
         return wanted
 
@@ -172,14 +175,14 @@ class Masker:
         self, name: str, number: int, raw: bytes, *, is_record: bool = False
     ) -> list[Finding]:
         """Return the values that are still in an event; ``structural`` where they are form."""
-        event = event_of(raw, is_record=is_record)
+        event = event_of(raw, is_record=is_record, book=book_of(name))
         place = Place(name, number)
         found: list[Finding] = []
         if isinstance(event, Document):
             for leaf in event.leaves:
                 if leaf.structure in NAMES:
                     continue
-                fate: Fate = "mask" if leaf.structure is None else "structural"
+                fate = _fate(leaf.structure)
                 data = leaf.text.encode("utf-8", "replace")
                 found += [
                     self._row(place, leaf.path, hit, fate, is_key=leaf.token.is_key)
@@ -216,9 +219,30 @@ class Masker:
                 if len(parts) < 2:  # noqa: PLR2004 - in one piece it is found with the line
                     continue
                 found.append(self._row(Place(name, parts[0].line), parts[0].path, hit, "mask"))
-                mask = self._masks.mask(self._values[hit.value], self._kinds[hit.value])
+                mask = self._mask(hit.value)
                 self._marks.take(name, parts, mask)
         return found
+
+
+def _one_each(findings: Findings, masks: Masks) -> dict[str, str]:
+    """Return the masks to be put in the place of others, where rules call one secret two things."""
+    if not masks.tells:
+        return {}
+    first: dict[str, str] = {}
+    others: dict[str, str] = {}
+    rows = ((row.value, row.kind) for row in findings.rows if row.fate == "mask")
+    for value, kind in dict.fromkeys((*rows, *findings.values.items())):
+        mask = masks.mask(value, kind)
+        one = first.setdefault(masks.fingerprint(value), mask)
+        if one != mask:
+            others[mask] = one
+    return others
+
+
+def _fate(structure: str | None) -> Fate:
+    if structure is None:
+        return "mask"
+    return "name" if structure == "name" else "structural"
 
 
 def _sealed(event: Document, wanted: list[Spot]) -> int:

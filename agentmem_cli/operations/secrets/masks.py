@@ -15,6 +15,7 @@ import secrets
 from typing import TYPE_CHECKING, Final
 
 from agentmem_cli.errors import UsageError
+from agentmem_cli.operations.secrets.escaped import plainly
 from agentmem_cli.session.codec import JSON, dumps, loads_object
 from agentmem_cli.storage.files import replace_atomically
 
@@ -129,8 +130,8 @@ class AllowList:
             ) from error
 
     def digest(self, value: str) -> str:
-        """Return the digest of *value* under the salt."""
-        return hmac.digest(self.salt, _bytes(value), "sha256").hex()
+        """Return the digest of *value* under the salt, however it is written."""
+        return hmac.digest(self.salt, _bytes(bare(value)), "sha256").hex()
 
     def holds(self, value: str) -> bool:
         """Is *value* on the list?"""
@@ -173,8 +174,16 @@ class Masks:
         self._run_key = key or secrets.token_bytes(KEY_BYTES)
 
     def fingerprint(self, value: str) -> str:
-        """Return the digits that tell *value* from others; of a run without a key, of that run."""
-        return hmac.digest(self._run_key, _bytes(value), "sha256").hex()[:_DIGITS]
+        """Return the digits that tell *value* from others; of a run without a key, of that run.
+
+        They are the same however it is written.
+        """
+        return hmac.digest(self._run_key, _bytes(bare(value)), "sha256").hex()[:_DIGITS]
+
+    @property
+    def tells(self) -> bool:
+        """Whether masks have digits that tell one value from another."""
+        return self._key is not None
 
     @property
     def digest_key(self) -> bytes:
@@ -193,6 +202,24 @@ class Masks:
         if self._keep and self.fingerprint(value) in self._keep:
             return True
         return self._allowed is not None and self._allowed.holds(value)
+
+
+_LAYERS_MAX: Final = 3
+"""How often an address may be put into another one."""
+
+
+def bare(value: str) -> str:
+    """Return *value* without the escapes that addresses and HTML put into it.
+
+    One that was never escaped and only looks so is changed, too: what counts is that the same
+    secret gives the same text wherever it was found.
+    """
+    for _ in range(_LAYERS_MAX):
+        plain = plainly(value)
+        if plain == value:
+            break
+        value = plain
+    return value
 
 
 def _bytes(value: str) -> bytes:

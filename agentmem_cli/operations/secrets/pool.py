@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from agentmem_cli.errors import AgentMemError
 from agentmem_cli.operations.outside import Passed
+from agentmem_cli.operations.refused import UNCHANGED, hint_of, is_refusal
 from agentmem_cli.operations.rewrites import hint_at_text
+from agentmem_cli.operations.secrets.crew import Crew
+from agentmem_cli.operations.secrets.stopping import Begun, Stopped, files_of, state_of
 from agentmem_cli.operations.secrets.working import How, Outcome, Target, veil_of, work
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from concurrent.futures import Future
     from multiprocessing.context import BaseContext
 
     from agentmem_cli.operations.secrets.looking import Looking
@@ -30,27 +32,108 @@ def run_all(
     advance: Callable[[int], None] | None = None,
     slow: Callable[[], None] | None = None,
 ) -> Iterator[Outcome]:
-    """Work on *targets* and yield what came of each, in their order.
+    """Do as `Run` does, for who only looks.
 
-    What fails of one is in its outcome, and does not stop the others.
+    Raises:
+        EngineMissing: The engine's package is not installed.
+    """
+    run = Run(targets, how, spec, jobs=jobs, slow=slow)
+    try:
+        yield from run.outcomes(advance)
+    finally:
+        run.stop()
+
+
+class Run:
+    """Works on targets and yields what came of each, in their order.
+
+    What fails of one is in its outcome, and does not stop the others. Call `stop` at the
+    end, and where something ends it before.
 
     Args:
         targets: Sessions or files.
         how: What is done with them.
         spec: What is looked for.
         jobs: Processes at once; each has as many threads as *spec* says.
-        advance: Told the bytes that passed.
         slow: Called once where rules must be compiled first.
-
-    Raises:
-        EngineMissing: The engine's package is not installed.
     """
-    if jobs <= 1 or len(targets) <= 1:
-        looking = _looking_of(spec, slow)
-        for target in targets:
-            yield attempt(target, how, looking, advance)
-        return
-    yield from _in_processes(targets, how, spec, min(jobs, len(targets)), advance, slow)
+
+    def __init__(
+        self,
+        targets: Sequence[Target],
+        how: How,
+        spec: Spec,
+        *,
+        jobs: int = 1,
+        slow: Callable[[], None] | None = None,
+    ) -> None:
+        self._targets = targets
+        self._how = how
+        self._spec = spec
+        self._jobs = min(jobs, len(targets))
+        self._slow = slow
+        self._crew: Crew | None = None
+        self._begun: dict[int, dict[str, int]] = {}
+        self._done: dict[int, Outcome] = {}
+
+    def outcomes(self, advance: Callable[[int], None] | None) -> Iterator[Outcome]:
+        """Yield what came of each target; *advance* is told the bytes that passed.
+
+        Raises:
+            EngineMissing: The engine's package is not installed.
+        """
+        if self._jobs > 1:
+            yield from self._in_processes(advance)
+            return
+        looking = _looking_of(self._spec, self._slow)
+        for index, target in enumerate(self._targets):
+            self._begins(index)
+            self._done[index] = attempt(target, self._how, looking, advance)
+            self._begun.pop(index, None)
+            # Why not taken out before: an interrupt may come before it is told.
+            yield self._done[index]
+            del self._done[index]
+
+    def stop(self) -> Stopped:
+        """End what is still going on, and say what became of it; nothing of that comes twice."""
+        crew, self._crew = self._crew, None
+        if crew is not None:
+            _LOOKING.clear()
+            for index, outcome in crew.end():
+                self._done[index] = outcome
+        begun = [index for index in sorted(self._begun) if index not in self._done]
+        looking = _looking_of(self._spec) if begun else None
+        told: list[Begun] = []
+        for index in begun:
+            target = self._targets[index]
+            assert looking is not None
+            name = veil_of(target, looking)(target.id)
+            told.append(Begun(target, name, state_of(target, self._begun[index])))
+        outcomes = tuple(self._done[index] for index in sorted(self._done))
+        self._done.clear()
+        self._begun.clear()
+        return Stopped(outcomes, tuple(told))
+
+    def _begins(self, index: int) -> None:
+        if self._how.redact:
+            self._begun[index] = files_of(self._targets[index])
+
+    def _in_processes(self, advance: Callable[[int], None] | None) -> Iterator[Outcome]:
+        context = _ready(self._spec, self._slow)
+        sizes = dict(largest_first(self._targets))
+        words = (self._spec, self._how)
+        self._crew = Crew(context, self._targets, list(sizes), _work_of, words, self._jobs)
+        passes = 3 if self._how.redact else 1
+        told = 0
+        for index, outcome in self._crew.outcomes(self._begins):
+            self._done[index] = outcome
+            self._begun.pop(index, None)
+            if advance is not None:
+                advance(sizes[index] * passes)
+            while told in self._done:
+                yield self._done[told]
+                del self._done[told]
+                told += 1
 
 
 def hidden(
@@ -83,6 +166,10 @@ def attempt(
     try:
         return work(target, how, looking, advance)
     except (AgentMemError, OSError) as error:
+        if how.redact and is_refusal(error) and not hasattr(error, "__notes__"):
+            error.add_note(UNCHANGED)
+        if isinstance(error, AgentMemError) and error.hint is None:
+            error.hint = hint_of(error)
         # Why without what it came from: that may hold bytes of what was read.
         error.__cause__ = error.__context__ = None
         return _failed(target, how, looking, error)
@@ -115,6 +202,8 @@ class Veiled(AgentMemError):
         hint = None if error.hint is None else veil(error.hint)
         veiled = cls(veil(str(error)), hint=hint)
         vars(veiled).update(exit_code=error.exit_code, kind=error.kind)
+        for note in getattr(error, "__notes__", ()):
+            veiled.add_note(veil(note))
         return veiled
 
 
@@ -143,18 +232,12 @@ _LOOKING: list[Looking] = []
 """Of a process of the pool, and before it is forked: what it looks with."""
 
 
-def _begin(spec: Spec) -> None:
-    import signal
-
-    # Why: Ctrl-C reaches every process of the terminal; the first one ends the others.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+def _work_of(spec: Spec, how: How) -> Callable[[Target], Outcome]:
+    """Return what a process of `Crew` does."""
     if not _LOOKING:
         _LOOKING.append(spec.looking())
-
-
-def _one(target: Target, how: How) -> Outcome:
-    return attempt(target, how, _LOOKING[0])
+    looking = _LOOKING[0]
+    return lambda target: attempt(target, how, looking)
 
 
 def _ready(spec: Spec, slow: Callable[[], None] | None) -> BaseContext:
@@ -176,41 +259,6 @@ def _ready(spec: Spec, slow: Callable[[], None] | None) -> BaseContext:
     return get_context("fork")
 
 
-def _in_processes(
-    targets: Sequence[Target],
-    how: How,
-    spec: Spec,
-    jobs: int,
-    advance: Callable[[int], None] | None,
-    slow: Callable[[], None] | None,
-) -> Iterator[Outcome]:
-    from concurrent.futures import ProcessPoolExecutor
-    from concurrent.futures.process import BrokenProcessPool
-
-    context = _ready(spec, slow)
-    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin, initargs=(spec,))
-    passes = 3 if how.redact else 1
-    try:
-        begun: dict[int, Future[Outcome]] = {}
-        for index, size in largest_first(targets):
-            begun[index] = pool.submit(_one, targets[index], how)
-            if advance is not None:
-                begun[index].add_done_callback(_advancing(advance, size * passes))
-        for index in range(len(targets)):
-            yield begun.pop(index).result()
-    except BrokenProcessPool:
-        msg = "a process of --jobs was ended from outside"
-        raise AgentMemError(msg, hint="What it worked on is whole. Try --jobs 1.") from None
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for process in list((pool._processes or {}).values()):  # noqa: SLF001 - there is no other way
-            process.terminate()
-        raise
-    finally:
-        _LOOKING.clear()
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
 def largest_first(targets: Sequence[Target]) -> list[tuple[int, int]]:
     """Return the index and the bytes of each target, in the order in which they are begun.
 
@@ -218,13 +266,6 @@ def largest_first(targets: Sequence[Target]) -> list[tuple[int, int]]:
     """
     sizes = [(index, _size(target)) for index, target in enumerate(targets)]
     return sorted(sizes, key=lambda each: -each[1])
-
-
-def _advancing(advance: Callable[[int], None], size: int) -> Callable[[Future[Outcome]], None]:
-    def done(_: Future[Outcome]) -> None:
-        advance(size)
-
-    return done
 
 
 def _size(target: Target) -> int:

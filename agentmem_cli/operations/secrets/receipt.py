@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from agentmem_cli.operations.imports.beside import NOTES
 from agentmem_cli.operations.imports.maps import MAP_END
+from agentmem_cli.operations.secrets.masks import bare
 from agentmem_cli.operations.secrets.sessions import file_name, log_name
 from agentmem_cli.session.codec import JSON, Object, loads_object
 from agentmem_cli.session.meta import META
@@ -64,7 +65,8 @@ def told_of(findings: Findings, masker: Masker) -> Object:
     return {
         "masks": {kind: masker.kinds[kind] for kind in sorted(masker.kinds)},
         "values": len(
-            findings.values.keys() | {row.value for row in findings.rows if row.fate == "mask"}
+            {bare(value) for value in findings.values}
+            | {bare(row.value) for row in findings.rows if row.fate == "mask"}
         ),
         "strings": masker.strings,
         "signatures_removed": masker.signatures,

@@ -22,6 +22,7 @@ from agentmem_cli.operations.secrets.sessions import (
     look_at_session,
     masker_of,
 )
+from agentmem_cli.session.images import BLOB_FOLDER
 from agentmem_cli.session.rewriter import rewrite
 from agentmem_cli.session.rewriting import Record, Rewrite, Rewritten
 from agentmem_cli.storage.seen import IDLE_MS
@@ -203,6 +204,7 @@ def _masked(
     masker = masker_of(store, looked, looking)
     left: list[Finding] = []
     told: list[Object] = []
+    renamed: list[str] = []
     gone = {f"files/blobs/{name}" for name in wishes.drop_blobs}
 
     def check(staged: Staged) -> None:
@@ -211,6 +213,7 @@ def _masked(
             raise Unproven([row for row in found if row.fate == "mask"])
         left.extend(found)
         gone.update(map(file_name, staged.removed))
+        renamed.extend(staged.digests)
         told.append(session_receipt(staged, looked.findings, masker, looking))
 
     rewritten = rewrite(
@@ -230,6 +233,12 @@ def _masked(
     )
     stays = _once([row for row in looked.findings.left() if row.place.name not in gone] + left)
     receipt = told[0]
+    dropped = [
+        f"{BLOB_FOLDER}{name}"
+        for name in rewritten.blobs_removed
+        if name.partition(".")[0] not in renamed
+    ]
+    receipt["dropped"] = [masker.text(file_name(name)) for name in dropped]
     receipt["left"] = [_place_of(row, masker) for row in stays]
     return Redacted(
         looked.findings,

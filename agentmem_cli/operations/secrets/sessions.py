@@ -13,9 +13,10 @@ from agentmem_cli.operations.secrets.findings import Findings, Place, Unread
 from agentmem_cli.operations.secrets.masking import Masker, is_document
 from agentmem_cli.operations.secrets.plain import Plain
 from agentmem_cli.operations.secrets.single import numbered
-from agentmem_cli.session.mapping import is_text, seems_lines
+from agentmem_cli.session.mapping import seems_lines
 from agentmem_cli.session.refiling import copied
 from agentmem_cli.session.rewriting import HEAD_BYTES
+from agentmem_cli.session.textual import is_textual, why_unread
 from agentmem_cli.session.writer import RECOVERED
 from agentmem_cli.storage.seen import Seen, see
 from agentmem_cli.storage.store import open_file_of, open_log_of
@@ -30,46 +31,6 @@ if TYPE_CHECKING:
 
 OVERLAP_BYTES: Final = 16 << 10
 """Bytes that two looks at bytes which are no text have in common."""
-
-PACKED: Final = {
-    b"\x1f\x8b": "gzip",
-    b"PK\x03\x04": "zip",
-    b"\xfd7zXZ": "xz",
-    b"BZh": "bzip2",
-    b"7z\xbc\xaf": "7-Zip",
-    b"Rar!\x1a\x07": "RAR",
-    b"\x04\x22\x4d\x18": "lz4",
-}
-"""How files begin whose bytes say nothing until they are unpacked."""
-_WIDE: Final = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
-_WIDE_BYTES: Final = 1 << 10
-_WIDE_LEAST: Final = 8
-"""Bytes of a file's beginning by which wide characters are told."""
-_PLAIN: Final = "".join(map(chr, range(0x20, 0x7F))) + "\t\r\n"
-
-
-def why_unread(head: bytes) -> str | None:
-    """Say, by how a file begins, why no rule can know what it says; None: rules can."""
-    for magic, kind in PACKED.items():
-        if head.startswith(magic):
-            return f"packed by {kind}: unpack it to have it looked at"
-    if is_wide(head):
-        return "text of two or four bytes a character: write it as UTF-8 to have it looked at"
-    return None
-
-
-def is_wide(head: bytes) -> bool:
-    """Whether a file begins as text in UTF-16 or UTF-32 does, with a mark of that or without."""
-    if head.startswith(_WIDE):
-        return True
-    head = head[: min(_WIDE_BYTES, len(head) // 4 * 4)]
-    if len(head) < _WIDE_LEAST or not head.count(0):
-        return False
-    for encoding in ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"):
-        text = head.decode(encoding, "replace")
-        if sum(map(text.count, _PLAIN)) >= len(text) * 3 // 4:
-            return True
-    return False
 
 
 class Looked(NamedTuple):
@@ -145,24 +106,12 @@ def how_to_read(name: str, head: bytes) -> How:
         return "lines"
     if is_packed(head):
         return "whole"
-    if _is_no_text(name, head):
+    if not is_textual(name, head, HEAD_BYTES):
         return "skip"
     begins = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if begins in {b"{", b"["} and not seems_lines(name, head):
         return "whole"
     return "lines"
-
-
-_TEXTS: Final = (".txt", ".md", ".log", ".json", ".jsonl", ".csv", ".yaml", ".yml", ".toml")
-_FORMS: Final = (b"\x89PNG", b"\xff\xd8", b"GIF8", b"RIFF", b"%PDF", b"\x7fELF", *PACKED)
-"""How files of pictures and the like begin, whose bytes mean something as they are."""
-
-
-def _is_no_text(name: str, head: bytes) -> bool:
-    """Would a mask break a file? Text with some odd bytes in it is still text."""
-    if is_text(head, HEAD_BYTES):
-        return False
-    return head.startswith(_FORMS) or is_wide(head) or (b"\0" in head and not name.endswith(_TEXTS))
 
 
 def _name(search: Search, where: str, name: str) -> None:

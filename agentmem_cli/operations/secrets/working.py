@@ -20,15 +20,15 @@ from agentmem_cli.operations.secrets.proof import prove
 from agentmem_cli.operations.secrets.receipt import ADVICE, SCHEMA, digests, told_of
 from agentmem_cli.operations.secrets.redaction import Unproven, Wishes, redact_session
 from agentmem_cli.operations.secrets.sessions import (
+    how_to_read,
     look_at_packed,
     look_at_session,
     masker_of,
-    why_unread,
 )
 from agentmem_cli.operations.secrets.single import SingleFile
 from agentmem_cli.operations.secrets.told import BLOBS, Row, Skipped, Veil, rows_of, skipped_of
-from agentmem_cli.session.mapping import is_text
 from agentmem_cli.session.rewriting import HEAD_BYTES
+from agentmem_cli.session.textual import why_unread
 from agentmem_cli.storage.seen import IDLE_MS, refuse_busy
 from agentmem_cli.storage.swapping import Swap
 
@@ -339,7 +339,8 @@ def _look(
         single.scan(source)
     findings = single.findings
     findings.rows += _name(target, looking)
-    if is_text(head, HEAD_BYTES):
+    name = os.path.basename(target.path)  # noqa: PTH119 - text is all that is needed
+    if not is_packed(head) and how_to_read(name, head) != "skip":
         return _Looked(single, may_change=True), findings
     findings.rows = [
         row._replace(fate="bytes") if row.fate == "mask" else row for row in findings.rows
