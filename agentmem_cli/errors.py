@@ -218,7 +218,7 @@ class OldLayout(SessionError):
     """The directory holds an older layout (a ``*.jsonl`` at its top)."""
 
     kind = "old_layout"
-    hint = "Open it once with the program that wrote it; nothing here was changed."
+    hint = "If it is a session, open it once with the program that wrote it. Nothing was changed."
 
     def __init__(self, path: str, found: str) -> None:
         """Name the directory *path* and the file *found* at its top."""

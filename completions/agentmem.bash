@@ -307,7 +307,7 @@ _agentmem_table() {
         _args='@sessions+'
         ;;
     'gc')
-        _flags='--all --force -f --dry-run -n --yes -y --json --help -h'
+        _flags='--all --though-lost --force -f --dry-run -n --yes -y --json --help -h'
         _vals='--young=1h,12h,1d,7d,30d,90d --if-idle=1h,12h,1d,7d,30d,90d'
         _args='@sessions+'
         ;;

@@ -31,7 +31,7 @@ def blobs(
     context: typer.Context,
     session: SessionArg,
     unused: Annotated[
-        bool, typer.Option("--unused", help="Only blobs that no message names, nor ever did.")
+        bool, typer.Option("--unused", help="Only blobs that nothing names: what gc removes.")
     ] = False,
     missing: Annotated[
         bool, typer.Option("--missing", help="Only blobs that are named, and not there.")

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from agentmem_cli.cli.many import (
-    AllOption,
     BusyForceOption,
     IdleOption,
     NamedArg,
+    RootOption,
     Sought,
+    check_may_remove,
     idle_ms,
     sessions_meant,
 )
 from agentmem_cli.cli.options import DryRunOption, JsonOption, YesOption
 from agentmem_cli.cli.settings import Settings
-from agentmem_cli.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,13 +33,20 @@ SCHEMA: Final = "agentmem.gc/1"
 def gc(
     context: typer.Context,
     sessions: NamedArg = None,
-    everything: AllOption = False,
+    everything: RootOption = False,
     young: Annotated[
         str,
         typer.Option(
             "--young", metavar="LENGTH", help="How old a blob must be that nothing names."
         ),
     ] = "1h",
+    though_lost: Annotated[
+        bool,
+        typer.Option(
+            "--though-lost",
+            help="Remove them also where records of the session are lost that may have named them.",
+        ),
+    ] = False,
     if_idle: IdleOption = "60s",
     force: BusyForceOption = False,
     dry_run: DryRunOption = False,
@@ -49,18 +56,21 @@ def gc(
     """Remove blobs that nothing names, and what stopped commands left.
 
     A blob is named by any record of any agent, the past too, and by kept
-    sources and maps. With --all sessions half made or half removed go, too.
+    sources and maps. Where a log is gone, damaged or unread nothing goes (5).
+    With --all sessions half made or half removed go, too.
     """
     from agentmem_cli.cli.clock import parse_length
     from agentmem_cli.operations.collecting import Wanted
 
     settings = Settings.of(context)
     found = sessions_meant(settings, sessions, Sought({}), everything=everything)
-    if not (dry_run or yes or settings.asks):
-        msg = "what is removed is gone, so this needs --yes"
-        raise UsageError(msg, hint="--dry-run shows what would go.")
+    check_may_remove(settings, dry_run=dry_run, yes=yes)
     wanted = Wanted(
-        settings.now_ms, idle_ms(if_idle, force=force), parse_length(young), dry_run=dry_run
+        settings.now_ms,
+        idle_ms(if_idle, force=force),
+        parse_length(young),
+        though_lost=though_lost,
+        dry_run=dry_run,
     )
     return _Run(settings, wanted, root=everything, yes=yes, json=json).all(found)
 
@@ -141,12 +151,13 @@ class _Run:
                 "dry_run": dry,
                 "removed": [_item(each) for each in done.removed],
                 "young": [_item(each) for each in done.young],
+                "kept": [_item(each) for each in done.kept],
                 "bytes": sum(each.size or 0 for each in done.removed),
             }
             out.object(SCHEMA, fields)
             return
         word = "would be removed" if dry else "removed"
-        for told, items in ((word, done.removed), ("stays", done.young)):
+        for told, items in ((word, done.removed), ("stays", done.young + done.kept)):
             for each in items:
                 much = f" ({size(each.size)})" if each.size is not None else ""
                 out.line(one_line(f"{told}  {session}, {each.name}{much}: {each.kind}: {each.why}"))

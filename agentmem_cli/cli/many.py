@@ -28,6 +28,7 @@ NamedArg = Annotated[
 AllOption = Annotated[
     bool, typer.Option("--all", help="All sessions under the root, or those that filters leave.")
 ]
+RootOption = Annotated[bool, typer.Option("--all", help="All sessions under the root.")]
 EveryOption = Annotated[
     bool, typer.Option("--all", help="All sessions; so it is where none is named.")
 ]
@@ -185,3 +186,14 @@ def check_asks(settings: Settings, *, yes: bool) -> None:
     if not yes and not settings.asks:
         msg = "what is there would be replaced, which cannot be undone, so this needs --yes"
         raise UsageError(msg, hint="--dry-run shows what would be done.")
+
+
+def check_may_remove(settings: Settings, *, dry_run: bool, yes: bool) -> None:
+    """See, before any work, that what is removed for good is meant to be, or somebody can be asked.
+
+    Raises:
+        UsageError: Nobody can be asked, and neither ``--yes`` nor ``--dry-run`` is given.
+    """
+    if not (dry_run or yes or settings.asks):
+        msg = "what is removed is gone, so this needs --yes"
+        raise UsageError(msg, hint="--dry-run shows what would go.")

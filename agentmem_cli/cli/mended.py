@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from agentmem_cli.cli.many import (
-    AllOption,
     BusyForceOption,
     IdleOption,
     NamedArg,
+    RootOption,
     Sought,
     idle_ms,
     sessions_meant,
@@ -31,7 +31,7 @@ SCHEMA: Final = "agentmem.repair/1"
 def repair(
     context: typer.Context,
     sessions: NamedArg = None,
-    everything: AllOption = False,
+    everything: RootOption = False,
     tighten: Annotated[
         bool, typer.Option("--tighten", help="Keep other users of this machine out of it, too.")
     ] = False,
@@ -51,7 +51,7 @@ def repair(
 
     Whole records stay, and lost places are filled by a side record that says
     so. A session is mended as a whole or not at all. The exit status is 1
-    where something is left that cannot be mended.
+    where something is lost, or left that cannot be mended.
     """
     from agentmem_cli.operations.repairing import Wanted
 
@@ -96,7 +96,7 @@ class _Run:
                     status = failed(out, each.id, error, json=self._json)
                     self._status = max(self._status or 0, status)
                     continue
-                if done.left:
+                if done.left or done.lost:
                     self._status = self._status or 1
                 self._tell(out, each.id, done)
             if self._root:
@@ -134,36 +134,32 @@ class _Run:
             out.object(SCHEMA, _fields(session, done, dry_run=self._wanted.dry_run))
             return
         would = "would be mended" if self._wanted.dry_run else "mended"
-        for each in done.done:
-            many = f" ({each.places:,})" if each.places > 1 else ""
-            where = f" in files/{each.file}" if each.file else ""
-            place = f"{session}, {each.where}" if each.where else session
-            out.line(one_line(f"{would}  {place}: {each.kind}{many}: {each.why}{where}"))
+        for word, items in ((would, done.mended), ("lost", done.lost)):
+            for each in items:
+                many = f" ({each.places:,})" if each.places > 1 else ""
+                where = f" in files/{each.file}" if each.file else ""
+                place = f"{session}, {each.where}" if each.where else session
+                out.line(one_line(f"{word}  {place}: {each.kind}{many}: {each.why}{where}"))
         for left in done.left:
             place = f"{session}, {left.where}" if left.where else session
             out.line(one_line(f"left  {place}: {left.kind}: {left.why}"))
-        told = count(len(done.done), "thing") + f" {would}" if done.done else "nothing to mend"
+        told = count(len(done.mended), "thing") + f" {would}" if done.mended else "nothing to mend"
+        if done.lost:
+            told += f", {count(len(done.lost), 'thing')} lost"
         if done.left:
             told += f", {count(len(done.left), 'problem')} left"
         out.line(f"{one_line(session)}: {told}")
 
 
 def _fields(session: str, done: Repaired, *, dry_run: bool) -> dict[str, JSON]:
-    mended: list[JSON] = [
-        {
-            "kind": each.kind,
-            "where": each.where,
-            "why": each.why,
-            "file": each.file,
-            "places": each.places,
-        }
-        for each in done.done
-    ]
+    mended: list[JSON] = [{**each._asdict()} for each in done.mended]
+    lost: list[JSON] = [{**each._asdict()} for each in done.lost]
     left: list[JSON] = [{**each._asdict()} for each in done.left]
     return {
         "session": session,
         "dry_run": dry_run,
         "changed": bool(done.done) and not dry_run,
         "mended": mended,
+        "lost": lost,
         "left": left,
     }

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from agentmem_cli.cli.many import BusyForceOption, IdleOption, Sought, idle_ms
+from agentmem_cli.cli.many import (
+    BusyForceOption,
+    IdleOption,
+    Sought,
+    check_may_remove,
+    idle_ms,
+)
 from agentmem_cli.cli.options import (
     DryRunOption,
     JsonOption,
@@ -51,12 +57,13 @@ def rm(
 ) -> int | None:
     """Remove whole sessions: logs, blobs, kept sources, all of it.
 
-    Without --yes it says what would go, and asks where a person can answer.
+    It says what would go and asks; where nobody can answer it needs --yes.
     It cannot be undone. What was imported stands where it came from.
     """
     from agentmem_cli.cli.opening import find_shown
 
     settings = Settings.of(context)
+    check_may_remove(settings, dry_run=dry_run, yes=yes)
     found = list(dict.fromkeys(find_shown(settings, words) for words in sessions))
     run = _Run(settings, idle_ms(if_idle, force=force), dry_run=dry_run, yes=yes, json=json)
     return run.all(found)
@@ -80,8 +87,8 @@ def prune(
 ) -> int | None:
     """Remove the sessions that all filters fit; at least one is needed.
 
-    Times are those of records, never of files. Without --yes it says what
-    would go, and asks where a person can answer. It cannot be undone.
+    Times are those of records, never of files. It says what would go and
+    asks; where nobody can answer it needs --yes. It cannot be undone.
     """
     given = dict(locals())
     settings = Settings.of(context)
@@ -89,6 +96,7 @@ def prune(
     if not sought.given:
         msg = "prune needs a filter, so that it never means all sessions"
         raise UsageError(msg, hint="Like --older 90d; rm takes names.")
+    check_may_remove(settings, dry_run=dry_run, yes=yes)
     found = _old_enough(settings, sought.chosen(settings), until=until, older=older)
     run = _Run(settings, idle_ms(if_idle, force=force), dry_run=dry_run, yes=yes, json=json)
     return run.all(found)
@@ -131,9 +139,8 @@ class _Run:
         dry = self._dry_run or not self._yes
         if dry:
             ready = self._pass(found, dry=True)
-            if self._dry_run or not self._settings.asks or not ready:
-                how = "" if self._dry_run else " Add --yes to remove."
-                talk(f"Nothing was removed (dry run).{how}")
+            if self._dry_run or not ready:
+                talk("Nothing was removed (dry run)." if self._dry_run else "Nothing was removed.")
                 return self._status
             sessions = count(len(ready), "session")
             if not typer.confirm(f"Remove {sessions}? It cannot be undone.", err=True):
@@ -171,13 +178,16 @@ class _Run:
             goes_with,
             remove,
         )
+        from agentmem_cli.storage.seen import refuse_busy
 
         settings = self._settings
         check_is_itself(found)
         store = open_session(found, lock_wait_s=settings.lock_wait_s, finish=False)
         check_is_session(settings.root, found, store)
         goes = goes_with(found, store, settings.now_ms)
-        if not dry:
+        if dry:
+            refuse_busy(store, self._if_idle_ms, settings.now_ms)
+        else:
             remove(found, store, now_ms=settings.now_ms, if_idle_ms=self._if_idle_ms)
         return goes
 
@@ -192,7 +202,7 @@ class _Run:
             return
         when = "no time known"
         if goes.updated_ms is not None:
-            when = f"last written {screen_time(goes.updated_ms, self._settings.zone)}"
+            when = f"last written {screen_time(goes.updated_ms, self._settings.zone).rstrip()}"
         parts = [
             count(goes.agents, "agent"),
             count(goes.logs, "log"),

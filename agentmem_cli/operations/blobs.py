@@ -24,7 +24,9 @@ USED: Final = "used"
 PAST: Final = "past"
 """Only messages that were taken out or replaced name it."""
 UNUSED: Final = "unused"
-"""No message names it, nor ever did."""
+"""Nothing in the session names it: `gc` removes it once it is old."""
+KEPT: Final = "kept"
+"""No message names it; something else does, or what is lost or unread may have."""
 MISSING: Final = "missing"
 """It is named, and not there."""
 MISMATCHED: Final = "mismatched"
@@ -62,7 +64,7 @@ class Blob(NamedTuple):
     size_bytes: int | None
     """None: it is missing."""
     state: str
-    """`USED`, `PAST`, `UNUSED`, `MISSING` or `MISMATCHED`; the last one only where it was read."""
+    """`USED`, `PAST`, `UNUSED`, `KEPT`, `MISSING`, or `MISMATCHED` where it was read."""
     named: tuple[Named, ...]
     """The first `NAMED_MAX` messages that name it."""
     named_times: int
@@ -100,10 +102,26 @@ def blobs_of(store: DirStore, *, check: bool) -> list[Blob]:
         if log != SESSION:
             _look(store, log, uses)
     sizes = _there(store)
+    unused = _unused(store) if sizes.keys() - uses.keys() else set()
     return [
-        _blob(store, name, sizes.get(name), uses.get(name), check=check)
+        _blob(store, name, sizes.get(name), uses.get(name), unused, check=check)
         for name in sorted({*sizes, *uses})
     ]
+
+
+def _unused(store: DirStore) -> set[str]:
+    """Return the blobs that `gc` would remove once they are old."""
+    from agentmem_cli.operations.collecting import unnamed
+    from agentmem_cli.operations.doubts import doubts_of
+
+    try:
+        names = unnamed(store)
+        doubts = doubts_of(store) if names else None
+    except OSError:
+        return set()  # Why: what cannot be read may name them.
+    if doubts is not None and (doubts.unread or doubts.lost):
+        return set()
+    return {name.removeprefix(BLOB_FOLDER) for name in names}
 
 
 def _there(store: DirStore) -> dict[str, int]:
@@ -159,7 +177,15 @@ def references(entry: JSON) -> Iterator[tuple[int, str, str | None]]:
             yield id_, name, told if isinstance(told, str) else None
 
 
-def _blob(store: DirStore, name: str, size: int | None, use: _Uses | None, *, check: bool) -> Blob:
+def _blob(
+    store: DirStore,
+    name: str,
+    size: int | None,
+    use: _Uses | None,
+    unused: set[str],
+    *,
+    check: bool,
+) -> Blob:
     known = _TYPES.get(name.rpartition(".")[2])
     media = known or (use.media if use is not None else None) or _PLAIN
     if size is None:
@@ -167,7 +193,7 @@ def _blob(store: DirStore, name: str, size: int | None, use: _Uses | None, *, ch
     elif check and not is_whole(store, name):
         state = MISMATCHED
     elif use is None:
-        state = UNUSED
+        state = UNUSED if name in unused else KEPT
     else:
         state = USED if use.stands else PAST
     named = () if use is None else tuple(use.named)

@@ -1,6 +1,6 @@
 """Finding sessions: the words of a person to a session directory."""
 
-# ruff: noqa: PTH100, PTH118 - a listing joins 10,000 names; Path costs ten times a join
+# ruff: noqa: PTH100, PTH114, PTH118 - a listing joins 10,000 names; Path costs ten times a join
 
 from __future__ import annotations
 
@@ -86,6 +86,10 @@ def find(root: Path, words: str) -> Found:
         raise UsageError(msg)
     if "/" in words or os.sep in words or words in (".", ".."):
         path = os.path.abspath(words)
+        above, name = os.path.split(path)
+        if name in (LOGS, FILES) and is_session(above):
+            msg = f"{path} is a part of a session"
+            raise NotFoundError(msg, hint=f"The session is {_id_of(root, above)}.")
         if is_session(path):
             return Found(_id_of(root, path), path)
         msg = f"no session at {path}"
@@ -137,8 +141,13 @@ def _by_beginning(root: Path, words: str) -> Found:
     path = os.path.join(root, safe)
     if is_session(path):
         return Found(safe, path)
+    path = os.path.join(root, words)
+    if os.path.lexists(path):
+        what = "a link" if os.path.islink(path) else "there"
+        msg = f"no such session: {words!r} is {what}, but holds none (under {root})"
+        raise NotFoundError(msg, hint="A session is a directory with logs/ in it.")
     msg = f"no such session: {words!r} (under {root})"
-    raise NotFoundError(msg, hint=_suggestion(words, everything))
+    raise NotFoundError(msg, hint=_suggestion(root, words, everything))
 
 
 def _safe_name(words: str) -> str:
@@ -148,10 +157,13 @@ def _safe_name(words: str) -> str:
     return safe_name(words)
 
 
-def _suggestion(words: str, everything: list[str]) -> str:
+def _suggestion(root: Path, words: str, everything: list[str]) -> str:
     from agentmem_cli.operations.suggesting import near
 
     found = near(words, everything)
+    while found is not None and not is_session(os.path.join(root, found)):
+        everything = [name for name in everything if name != found]
+        found = near(words, everything)
     return f"Did you mean {found}?" if found else "agentmem list shows what there is."
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from agentmem_cli.operations.doubts import doubts_of, refuse_unread
 from agentmem_cli.session.codec import dumps, loads
 from agentmem_cli.session.images import BLOB_FOLDER
 from agentmem_cli.session.refiling import copied
@@ -45,6 +46,8 @@ class Collected(NamedTuple):
     """What is removed now, or would be."""
     young: tuple[Garbage, ...]
     """Blobs that nothing names and that are too young to be sure of."""
+    kept: tuple[Garbage, ...] = ()
+    """Blobs that nothing names, of a session that lost something that may have named them."""
 
 
 class Wanted(NamedTuple):
@@ -53,6 +56,8 @@ class Wanted(NamedTuple):
     now_ms: int
     if_idle_ms: int | None = IDLE_MS
     young_ms: int = YOUNG_MS
+    though_lost: bool = False
+    """Whether blobs go that only lost records may have named."""
     dry_run: bool = False
     progress: Callable[[int], None] | None = None
 
@@ -63,23 +68,25 @@ def collect(store: DirStore, wanted: Wanted) -> Collected:
     Raises:
         errors.ConflictError: Another program is writing to it.
         errors.Busy: The lock was not free in time.
-        OSError: Something in it cannot be read, so it is not known what is named; or the
-            system refused.
+        errors.DamageError: A log is gone, damaged, or cannot be read, so it is not known what is
+            named; nothing was removed.
+        OSError: A file in it cannot be read; or the system refused.
     """
     refuse_busy(store, wanted.if_idle_ms, wanted.now_ms, locked=False)
     if wanted.dry_run:
-        found, young = _blobs(store, wanted)
+        refuse_busy(store, wanted.if_idle_ms, wanted.now_ms)
+        done = _blobs(store, wanted)
         names = store.leftovers()
     else:
         with changing(""), store.batch() as batch:
             refuse_busy(store, wanted.if_idle_ms, wanted.now_ms)
-            found, young = _blobs(store, wanted)
-            for each in found:
+            done = _blobs(store, wanted)
+            for each in done.removed:
                 batch.remove_file(each.name)
         names = clear_leftovers(store) if store.leftovers() else []
     why = "a program that was stopped left it"
-    found += [Garbage(LEFTOVER, name, None, why) for name in names if name != REDO]
-    return Collected(tuple(found), tuple(young))
+    left = tuple(Garbage(LEFTOVER, name, None, why) for name in names if name != REDO)
+    return done._replace(removed=done.removed + left)
 
 
 def collect_root(root: str, *, dry_run: bool) -> list[Garbage]:
@@ -93,18 +100,29 @@ def collect_root(root: str, *, dry_run: bool) -> list[Garbage]:
     return [Garbage(LEFTOVER, each.name, None, each.why) for each in gone]
 
 
-def _blobs(store: DirStore, wanted: Wanted) -> tuple[list[Garbage], list[Garbage]]:
+def _blobs(store: DirStore, wanted: Wanted) -> Collected:
+    names = unnamed(store, wanted.progress)
+    if not (names or store.leftovers()):
+        return Collected((), ())
+    # Why for a leftover, too: where a log is gone, it may be what is left of it.
+    doubts = doubts_of(store)
+    refuse_unread(store, doubts)
     found: list[Garbage] = []
     young: list[Garbage] = []
-    for name in unnamed(store, wanted.progress):
+    kept: list[Garbage] = []
+    for name in names:
         stat = store.file_stat(name)
         age_ms = wanted.now_ms - stat.mtime_ns // 1_000_000
-        if age_ms < wanted.young_ms:
+        if doubts.lost and not wanted.though_lost:
+            where, lost = doubts.lost[0]
+            why = f"nothing names it, but what is lost may have ({where}: {lost}); --though-lost"
+            kept.append(Garbage(UNUSED, name, stat.size, why))
+        elif age_ms < wanted.young_ms:
             why = "nothing names it, but a record may be about to: it is young"
             young.append(Garbage(UNUSED, name, stat.size, why))
         else:
             found.append(Garbage(UNUSED, name, stat.size, "nothing in the session names it"))
-    return found, young
+    return Collected(tuple(found), tuple(young), tuple(kept))
 
 
 def unnamed(store: DirStore, progress: Callable[[int], None] | None = None) -> list[str]:

@@ -96,10 +96,19 @@ def mend_meta(view: StagedView, *, logs_change: bool, damaged: int) -> list[Mend
             sizes[log] = opened.size
     meta = _with_lost(noted(before, sizes, started, damaged), lost)
     view.write_file(META, meta.encode())
-    told = [Mended("meta", META, f"made anew from the logs ({why or 'not of them'})", aside)]
-    for log, size in lost.items():
-        told.append(Mended("lost-log", log, f"it had {size} bytes once; the meta says so"))
-    return told
+    why = why or "it did not tell of them as they are"
+    told = [Mended("meta", META, f"made anew from the logs ({why})", aside)]
+    return told + [_told(log, size, seen) for log, size in lost.items()]
+
+
+def _told(log: str, size: int, seen: Survey) -> Mended:
+    found = {name: length for name, length, _ in seen.logs}
+    note = "the meta says so from now on"
+    if log in found:
+        return Mended(
+            "shorter-log", log, f"{size - found[log]} of its {size} bytes are gone; {note}"
+        )
+    return Mended("lost-log", log, f"all of its {size} bytes are gone; {note}")
 
 
 def _read(seen: Survey) -> tuple[SessionMeta, str | None]:

@@ -10,20 +10,22 @@ from __future__ import annotations
 
 import hashlib
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
-from agentmem_cli.errors import ConflictError
 from agentmem_cli.operations.lost import NamedBlobs
 from agentmem_cli.operations.repaired import Left, Mended, Repaired, recovered_name, told_of
 from agentmem_cli.operations.repaired_meta import StagedView, mend_meta
-from agentmem_cli.operations.verify import PROBLEM, verify
+from agentmem_cli.operations.repaired_places import left_alone, left_by_hand, mend_places
 from agentmem_cli.session.aside import Aside
 from agentmem_cli.session.change import ChangeRecord, SetAside
 from agentmem_cli.session.damaged import survey
-from agentmem_cli.session.fold import LogFold
+from agentmem_cli.session.fold import BAD_HEADER, BAD_STAMP, LogFold
 from agentmem_cli.session.images import BLOB_FOLDER
 from agentmem_cli.session.keys import LOST
-from agentmem_cli.session.mending import BY, joined, mend
+from agentmem_cli.session.mending import BY, mend
+from agentmem_cli.session.mending_counts import joined
+from agentmem_cli.session.ordering import in_order
 from agentmem_cli.session.reader import fold_log
 from agentmem_cli.session.record import encode_record
 from agentmem_cli.session.refiling import copied
@@ -32,6 +34,7 @@ from agentmem_cli.session.stamp import Stamp
 from agentmem_cli.session.writer import RECOVERED, changing
 from agentmem_cli.storage.care import clear_leftovers, tighten
 from agentmem_cli.storage.layout import REDO
+from agentmem_cli.storage.oddities import fixed_oddities
 from agentmem_cli.storage.seen import IDLE_MS, refuse_busy
 from agentmem_cli.storage.trial import TrialBatch
 
@@ -42,7 +45,9 @@ if TYPE_CHECKING:
     from agentmem_cli.session.codec import JSON
     from agentmem_cli.session.damaged import Survey
     from agentmem_cli.session.lines import Damage
-    from agentmem_cli.session.mending import Counts
+    from agentmem_cli.session.mending_counts import Counts
+    from agentmem_cli.session.ordering import Reordered
+    from agentmem_cli.session.source import OpenLog
     from agentmem_cli.storage.batch import DirBatch
     from agentmem_cli.storage.directory import DirStore
 
@@ -76,8 +81,10 @@ def repair(store: DirStore, wanted: Wanted) -> Repaired:
         OSError: The system refused; nothing changed, unless the error's notes say that the
             next command finishes it.
     """
+    if fixed_oddities(store):
+        return Repaired((), _in_turn(left_alone(store, wanted.progress)))
     refuse_busy(store, wanted.if_idle_ms, wanted.now_ms, locked=False)
-    done = _unfinished(store, dry_run=wanted.dry_run)
+    done = mend_places(store, dry_run=wanted.dry_run)
     with changing(""), _batch(store, dry_run=wanted.dry_run) as batch:
         refuse_busy(store, wanted.if_idle_ms, wanted.now_ms)
         work = _Work(store, batch, wanted)
@@ -86,24 +93,27 @@ def repair(store: DirStore, wanted: Wanted) -> Repaired:
     names = store.leftovers()
     if names and not wanted.dry_run:
         names = clear_leftovers(store)
+    told = {each.where for each in done}
     why = "removed: a program that was stopped left it"
-    done += [Mended("leftover", name, why) for name in names if name != REDO]
+    done += [Mended("leftover", name, why) for name in names if name != REDO and name not in told]
     left = work.left
     loose = store.loose()
     if loose and wanted.tighten:
         loose = loose if wanted.dry_run else tighten(store)
         done += [Mended("loose-mode", name, "kept to its owner") for name in loose]
     elif wanted.dry_run:
-        why = "other users of this machine may read it; --tighten ends that"
+        why = "other users of this machine may read it"
         left += [Left("loose-mode", name, why) for name in loose]
-    if not wanted.dry_run:
+    if wanted.dry_run:
+        left += left_by_hand(store, done, wanted.progress)
+    else:
         # Why looked at again: what is left is what verify says is left.
-        left = [
-            Left(found.kind, found.where, found.why)
-            for found in verify(store, wanted.progress).findings
-            if found.level == PROBLEM
-        ]
-    return Repaired(tuple(done), tuple(left))
+        left = left_alone(store, wanted.progress)
+    return Repaired(tuple(done), _in_turn(left))
+
+
+def _in_turn(left: list[Left]) -> tuple[Left, ...]:
+    return tuple(sorted(left, key=lambda each: (each.where, each.kind, each.why)))
 
 
 def _batch(store: DirStore, *, dry_run: bool) -> AbstractContextManager[DirBatch]:
@@ -111,23 +121,6 @@ def _batch(store: DirStore, *, dry_run: bool) -> AbstractContextManager[DirBatch
         return store.batch()
     # Why cast: a trial has as much of a batch as is used here.
     return cast("AbstractContextManager[DirBatch]", TrialBatch(store))
-
-
-def _unfinished(store: DirStore, *, dry_run: bool) -> list[Mended]:
-    """Finish what a crash left undone, or give it up and keep its bytes."""
-    if not store.pending():
-        return []
-    if dry_run:
-        return [Mended("unfinished-change", "", "finished, or given up and set aside")]
-    try:
-        store.recover()
-    except ConflictError:
-        names = store.give_up()
-        why = "given up, since another program wrote meanwhile; what was staged is set aside"
-        return [Mended("unfinished-change", "", why, name) for name in names] or [
-            Mended("unfinished-change", "", why)
-        ]
-    return [Mended("unfinished-change", "", "finished")]
 
 
 class _Work:
@@ -169,34 +162,49 @@ class _Work:
             self._ends[log] = _End.of(fold)
             if not fold.damages:
                 return
-            found = survey(opened)
+            view = _in_order(opened, fold)
+            source = source if view is None else LogSource(view, self._store)
+            found = survey(source.log)
             if found.format is not None or (found.unknown and not self._wanted.unknown):
                 self._refused.add(log)
                 return
-            counts = self._mend(log, source, found, "", write=False)
-            if not counts.edited and not counts.aside:
-                return
-            del self._ends[log]
-            self._edited = True
-            digest = hashlib.sha256()
-            for data in joined(opened, counts.aside):
-                digest.update(data)
-            name = recovered_name(log, digest.hexdigest())
-            if counts.edited:
-                self._mend(log, source, found, name, write=True)
-            else:
-                self._batch.cut_log(log, opened.size, opened.size - counts.torn)
-            if counts.aside:
-                sink = self._batch.open_file(name)
-                for data in joined(opened, counts.aside):
-                    sink.write(data)
-            self.done += told_of(log, counts, name if counts.aside else None)
+            moved = 0 if view is None else view.moved
+            how = partial(self._mend, log, source, found, size=opened.size, moved=moved)
+            counts = how("", write=False)
+            if counts.edited or counts.aside:
+                self._put(log, source.log, counts, opened.size, lambda name: how(name, write=True))
 
-    def _mend(
-        self, log: str, source: LogSource, found: Survey, file: str, *, write: bool
+    def _put(
+        self, log: str, read: OpenLog, counts: Counts, size: int, write: Callable[[str], object]
+    ) -> None:
+        """Stage what a log comes to, and the bytes that go out of it."""
+        del self._ends[log]
+        self._edited = True
+        digest = hashlib.sha256()
+        for data in joined(read, counts.aside):
+            digest.update(data)
+        name = recovered_name(log, digest.hexdigest())
+        if counts.edited:
+            write(name)
+        else:
+            self._batch.cut_log(log, size, size - counts.torn)
+        if counts.aside:
+            sink = self._batch.open_file(name)
+            for data in joined(read, counts.aside):
+                sink.write(data)
+        self.done += told_of(log, counts, name if counts.aside else None)
+
+    def _mend(  # noqa: PLR0913 - most of them named
+        self,
+        log: str,
+        source: LogSource,
+        found: Survey,
+        file: str,
+        *,
+        write: bool,
+        size: int,
+        moved: int,
     ) -> Counts:
-        size = source.log.size
-
         def sink_of() -> Callable[[bytes], object]:
             return self._batch.open_log_new(log, size).write
 
@@ -208,6 +216,7 @@ class _Work:
             now_ms=self._wanted.now_ms,
             sink_of=sink_of if write else None,
             told=self._told,
+            moved=moved,
         )
 
     def _end(self, log: str) -> _End:
@@ -272,7 +281,9 @@ class _Work:
         del self._ends[log]
         self._edited = True
         for name in names:
-            self.done.append(Mended("missing-blob", log, f"blob {name} is lost; the log says so"))
+            self.done.append(
+                Mended("missing-blob", log, f"blob {name} is gone; the log says so from now on")
+            )
 
 
 class _End(NamedTuple):
@@ -301,6 +312,13 @@ class _End(NamedTuple):
 
 
 _DIGEST: Final = re.compile(r"-([0-9a-f]{64})\.part$")
+
+
+def _in_order(opened: OpenLog, fold: LogFold) -> Reordered | None:
+    """Return a log with its records in order, where they are not."""
+    if not any(damage.kind in {BAD_STAMP, BAD_HEADER} for damage in fold.damages):
+        return None
+    return in_order(opened)
 
 
 def _pass_by(_: int) -> None:

@@ -9,7 +9,18 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agentmem_cli.storage.layout import FILES, LOCK, LOG_END, LOGS, META, file_path, is_leftover
+from agentmem_cli.storage.layout import (
+    BLOBS,
+    FILES,
+    LOCK,
+    LOG_END,
+    LOGS,
+    META,
+    RECOVERED,
+    REDO,
+    file_path,
+    is_leftover,
+)
 from agentmem_cli.storage.names import is_log_name, is_name
 
 if TYPE_CHECKING:
@@ -32,7 +43,7 @@ BAD_NAME: Final = "bad-name"
 STRAY: Final = "stray"
 """Neither a log nor a file of a session."""
 NO_FILE: Final = "no-file"
-"""A folder, a pipe or a device in the place of the lock or of the meta."""
+"""A folder, a pipe or a device where a file belongs: a lock, a meta, a log, a blob."""
 
 
 def strays(session: Path) -> Iterator[Stray]:
@@ -52,18 +63,32 @@ def strays(session: Path) -> Iterator[Stray]:
                 if (above / name).is_symlink():
                     yield Stray(where, LINK)
                 elif not _is_known(where, above / name):
-                    is_log = top == LOGS and name.endswith(LOG_END) and name in files
-                    yield Stray(where, BAD_NAME if is_log else STRAY)
+                    yield Stray(where, _kind_of(where, above / name))
 
 
 def _no_files(session: Path) -> Iterator[Stray]:
-    for where in (LOCK, file_path(META)):
+    for where in (LOCK, REDO, file_path(META)):
         path = session / where
         if path.is_symlink():
-            if where == LOCK:  # the other is met among the files
+            if where != file_path(META):  # that is met among the files
                 yield Stray(where, LINK)
         elif path.exists() and not path.is_file():
             yield Stray(where, NO_FILE)
+    for where in (LOGS, FILES, file_path(RECOVERED.rstrip("/"))):
+        path = session / where
+        if path.exists() and not path.is_symlink() and not path.is_dir():
+            yield Stray(where, NO_FILE)
+
+
+def _kind_of(where: str, path: Path) -> str:
+    """Return what an entry is that no reader opens, and that is no link."""
+    top, _, name = where.partition("/")
+    is_log = top == LOGS and name.endswith(LOG_END)
+    if is_log and is_log_name(name.removesuffix(LOG_END)):
+        return NO_FILE
+    if is_log and path.is_file():
+        return BAD_NAME
+    return NO_FILE if top == FILES and not path.is_file() else STRAY
 
 
 def _is_known(where: str, path: Path) -> bool:
@@ -71,12 +96,22 @@ def _is_known(where: str, path: Path) -> bool:
     top, _, name = where.partition("/")
     if is_leftover(where):
         return True
-    if where == file_path(META):
+    if where in {file_path(META), file_path(RECOVERED.rstrip("/"))}:
         return True  # whatever it is, it is told of
     if path.is_dir():
-        return top == FILES
+        return top == FILES and not _is_blob(name)
     if not path.is_file():
         return False
     if top == FILES:
         return is_name(name)
     return name.endswith(LOG_END) and is_log_name(name.removesuffix(LOG_END))
+
+
+def _is_blob(name: str) -> bool:
+    """Whether a name below ``files/`` is one that a blob has."""
+    digest = name.removeprefix(BLOBS).partition(".")[0]
+    return name.startswith(BLOBS) and len(digest) == _DIGEST and _HEX.issuperset(digest)
+
+
+_DIGEST: Final = 64
+_HEX: Final = frozenset("0123456789abcdef")

@@ -15,6 +15,9 @@ _SLIP_LETTERS: Final = 1
 _INSIDE_LETTERS: Final = 3
 """Letters that say something where they stand inside of a name."""
 
+_SHORT_LETTERS: Final = 6
+"""Of fewer letters the first must be the same, where they are compared with beginnings."""
+
 _CUTOFF: Final = 0.7
 """How much of two names must be the same, from 0 to 1."""
 
@@ -48,6 +51,8 @@ def near(words: str, names: Sequence[str]) -> str | None:
         return folded[whole[0]]
     beginnings: dict[str, str] = {}
     for name in likely:
+        if len(lower) < _SHORT_LETTERS and name[:1] != lower[0]:
+            continue  # Why: a few letters are like the beginning of almost anything.
         beginnings.setdefault(name[: len(lower)], name)
     begun = get_close_matches(lower, beginnings, n=1, cutoff=_CUTOFF)
     return folded[beginnings[begun[0]]] if begun else None

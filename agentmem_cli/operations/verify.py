@@ -23,7 +23,7 @@ from agentmem_cli.session.pairing import MERGEABLE, UNANSWERED, UNASKED
 from agentmem_cli.session.reader import open_log
 from agentmem_cli.session.source import LogSource
 from agentmem_cli.session.writer import RECOVERED
-from agentmem_cli.storage.layout import FILES, LOGS
+from agentmem_cli.storage.layout import FILES, LOGS, REDO
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -106,7 +106,8 @@ class _Work:
             return []
 
     def layout(self) -> None:
-        if self.store.pending():
+        redo = self.store.path / REDO
+        if self.store.pending() and redo.is_file() and not redo.is_symlink():
             why = "a change was cut short; the next command that changes something finishes it"
             self.add(PROBLEM, "unfinished-change", "", why)
         for name in self.store.leftovers():
@@ -212,14 +213,19 @@ class _Work:
     def _tell_unused(self) -> None:
         """Tell the blobs that nothing names, whatever kind of file it is."""
         from agentmem_cli.operations.collecting import unnamed
+        from agentmem_cli.operations.doubts import doubts_of
 
         try:
             unused = [name for name in unnamed(self.store) if name in self._unused]
+            doubts = doubts_of(self.store) if unused else None
         except (OSError, SessionError):
             return  # Why: what cannot be read is told where it is looked at.
+        kind, told = "unused-blob", "nothing in the session names it"
+        if doubts is not None and (doubts.unread or doubts.lost):
+            kind = "unnamed-blob"
+            told = "nothing that can be read names it; what cannot, or is lost, may have"
         for name in unused:
-            why = f"nothing in the session names it ({self._unused[name]} bytes)"
-            self.add(NOTICE, "unused-blob", name, why)
+            self.add(NOTICE, kind, name, f"{told} ({self._unused[name]} bytes)")
 
     def _blob(self, name: str) -> None:
         data = self._read(name)
@@ -288,7 +294,8 @@ class _Work:
         from agentmem_cli.operations.repaired_meta import lost_logs
 
         for log, size in lost_logs(meta).items():
-            self.add(NOTICE, "lost-log", log, f"it had {size} bytes once, as the meta says")
+            kind = "shorter-log" if log in self._logs else "lost-log"
+            self.add(NOTICE, kind, log, f"it had {size} bytes once, as the meta says")
 
     def _lost(self, noted: dict[str, JSON], sizes: dict[str, int]) -> bool:
         """Name the logs that are gone, or shorter than the meta noted; logs only ever grow."""

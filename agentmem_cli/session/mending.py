@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from agentmem_cli.session.aside import Aside
 from agentmem_cli.session.author import Author
@@ -24,6 +24,7 @@ from agentmem_cli.session.fold import BAD_STAMP, NOT_APPLIED
 from agentmem_cli.session.images import put_back
 from agentmem_cli.session.keys import LOST, REPAIRS
 from agentmem_cli.session.lines import Line
+from agentmem_cli.session.mending_counts import Counts
 from agentmem_cli.session.mending_fold import MendingFold
 from agentmem_cli.session.placing import ASIDE, STAYS
 from agentmem_cli.session.record import (
@@ -38,14 +39,14 @@ from agentmem_cli.session.refiling import copied
 from agentmem_cli.session.stamp import Stamp
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable
 
     from agentmem_cli.session.change import State
     from agentmem_cli.session.codec import JSON, Object
     from agentmem_cli.session.damaged import Piece, Survey
     from agentmem_cli.session.entry import Entry
     from agentmem_cli.session.placing import Place
-    from agentmem_cli.session.source import LogSource, OpenLog
+    from agentmem_cli.session.source import LogSource
 
 BY: Final = Author.plugin("agentmem", "repair")
 """Who writes what stands in a lost place."""
@@ -53,37 +54,6 @@ BY: Final = Author.plugin("agentmem", "repair")
 RESET_BYTES_MAX: Final = 8 << 20
 """Bytes of a conversation that a reset says anew; of a larger one the place is only noted,
 which comes to the same, so that no record is too large to be read in little memory."""
-
-
-class Counts(NamedTuple):
-    """What a mended log came to."""
-
-    edited: bool = False
-    """Whether anything but a torn end changes."""
-    lost: int = 0
-    """Places that a side record of the kind `LOST` stands in now."""
-    reset: int = 0
-    """Changes that did not apply, and are resets now."""
-    stamped: int = 0
-    """Records that got the stamp of the place they stand in."""
-    split: int = 0
-    """Whole records that shared a line with others or with damaged bytes."""
-    copies: int = 0
-    """Records that stood twice, byte for byte, and stand once now."""
-    header: int = 0
-    """Whether the header was made anew: 1, else 0."""
-    torn: int = 0
-    """Bytes of the torn end."""
-    aside: tuple[tuple[int, int], ...] = ()
-    """Where in the old log the bytes lie that go out of it: offsets and lengths."""
-
-
-def joined(log: OpenLog, aside: Sequence[tuple[int, int]]) -> Iterator[bytes]:
-    """Yield the bytes that go out of a log, a newline between one run and the next."""
-    for index, (offset, length) in enumerate(aside):
-        if index:
-            yield b"\n"
-        yield from copied(log, offset, offset + length)
 
 
 def mend(  # noqa: PLR0913 - one a wish, most of them named
@@ -95,6 +65,7 @@ def mend(  # noqa: PLR0913 - one a wish, most of them named
     now_ms: int,
     sink_of: Callable[[], Callable[[bytes], object]] | None,
     told: Callable[[int], None],
+    moved: int = 0,
 ) -> Counts:
     """Mend one log.
 
@@ -107,9 +78,11 @@ def mend(  # noqa: PLR0913 - one a wish, most of them named
         sink_of: Called before the first byte is written, where any changes; returns
             what takes the new log. None: nothing is written.
         told: Called with the bytes read since the last call.
+        moved: How many records stand elsewhere in *source* than in the log itself; then all of
+            it is written.
     """
     work = _Mending(log, source, survey, file, now_ms)
-    return work.run(sink_of, told)
+    return work.run(sink_of, told, moved=moved)
 
 
 class _Mending:
@@ -136,7 +109,11 @@ class _Mending:
         self._counts = Counts()
 
     def run(
-        self, sink_of: Callable[[], Callable[[bytes], object]] | None, told: Callable[[int], None]
+        self,
+        sink_of: Callable[[], Callable[[bytes], object]] | None,
+        told: Callable[[int], None],
+        *,
+        moved: int,
     ) -> Counts:
         """Take every line; what is written goes to what *sink_of* returns."""
         self._sink_of = sink_of
@@ -153,6 +130,9 @@ class _Mending:
                 told(piece.offset - seen)
                 seen = piece.offset
         self._end_of_log(end)
+        if moved:
+            self._add(moved=moved)
+            self._edit(end, 0, b"")
         torn = self._source.log.size - end
         if torn:
             self._set_aside(end, torn)

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 KEPT: Final = "kept"
 """The record stands at the stamp that is told."""
 STAYS: Final = "stays"
-"""Its stamp is another record's too, or fits nowhere; it stays as it is, and is named."""
+"""Its stamp is another record's too; it stays as it is, and is named."""
 ASIDE: Final = "aside"
-"""It goes out of the log: a copy of one that stands, or something that was never a record."""
+"""It goes out of the log: a copy of one that stands, what fits nowhere, or was no record."""
 
 
 class Place(NamedTuple):
@@ -81,6 +81,35 @@ def _is_sound(found: Found) -> bool:
     return found.header == 0
 
 
+def sorted_run(found: Found) -> tuple[set[int], int] | None:
+    """Return the records whose stamps hold once they stand in the order of their ``seq``.
+
+    Returns:
+        Their indexes, and how many more they are than hold as the log stands; None: no
+        more of them would.
+    """
+    if _is_sound(found):
+        return None
+    holding = set(_holding(found, range(len(found.seqs)), found.header))
+    header = found.header if found.header is not None else min(found.astray, default=None)
+    # Why those first: of two of one stamp the one stays whose place it is.
+    in_turn = sorted(
+        range(len(found.seqs)), key=lambda each: (found.seqs[each], each not in holding, each)
+    )
+    chosen = set(_holding(found, in_turn, header))
+    return (chosen, len(chosen) - len(holding)) if len(chosen) > len(holding) else None
+
+
+def _holding(found: Found, items: Iterable[int], header: int | None) -> list[int]:
+    """Return the records whose stamps hold where they stand in the order of *items*."""
+    seqs, ns = found.seqs, found.ns
+    items = [index for index in items if ns[index] >= seqs[index] > 0 and index != header]
+    if header is not None:
+        items.insert(0, header)
+    growing = _longest(items, [seqs[index] for index in items], found.whole)
+    return _longest(growing, [ns[index] - seqs[index] for index in growing])
+
+
 class _Placing:
     """One log on its way."""
 
@@ -95,7 +124,8 @@ class _Placing:
         self._placed: dict[int, Place] = {}
 
     def run(self) -> dict[int, Place]:
-        holding = self._holding()
+        found = self._found
+        holding = _holding(found, range(len(found.seqs)), found.header)
         copies = self._copies(set(holding))
         kept = [index for index in range(len(self._seqs)) if index not in copies]
         self._seqs_twice = _twice(self._seqs[index] for index in kept)
@@ -127,17 +157,6 @@ class _Placing:
                 same.append(index)
         return copies
 
-    def _holding(self) -> list[int]:
-        """Return the records whose stamps hold."""
-        seqs, ns, header = self._seqs, self._ns, self._found.header
-        items = [
-            index for index in range(len(seqs)) if ns[index] >= seqs[index] > 0 and index != header
-        ]
-        if header is not None:
-            items.insert(0, header)
-        growing = _longest(items, [seqs[index] for index in items], self._found.whole)
-        return _longest(growing, [ns[index] - seqs[index] for index in growing])
-
     def _put(self, index: int, how: str, seq: int, n: int) -> None:
         """Have a record stand at a stamp, behind places for what is lost before it."""
         last_seq, last_n = self._last
@@ -157,7 +176,8 @@ class _Placing:
             self._put(index, KEPT, *stamp)
         else:
             stays = self._found.whole[index] and index not in self._found.astray
-            stays = stays and seq >= self._least
+            # Why only then: what fits nowhere would keep the log from being read strictly.
+            stays = stays and seq >= self._least and seq in self._seqs_twice
             self._put(index, STAYS if stays else ASIDE, seq, n)
 
     def _stamp(self, index: int, following: int | None) -> tuple[int, int] | None:

@@ -11,6 +11,8 @@ from agentmem_cli.storage.files import Folder, remove_tree
 from agentmem_cli.storage.layout import LOCK, STAGES, TRASH, split
 from agentmem_cli.storage.listing import leftovers, loose
 from agentmem_cli.storage.locks import held
+from agentmem_cli.storage.recovery import WHOLE, outlook
+from agentmem_cli.storage.rescue import kept_names
 from agentmem_cli.storage.sweeping import clear
 
 if TYPE_CHECKING:
@@ -92,6 +94,20 @@ def _is_held(folder: str) -> bool:
     finally:
         os.close(descriptor)
     return False
+
+
+def unfinished(store: DirStore) -> tuple[str, list[str]]:
+    """Return what becomes of an unfinished change, and the files that giving it up would make.
+
+    Nothing is changed. The first is one of `recovery.outlook`.
+
+    Raises:
+        ConflictError: The redo file is of another format.
+        OSError: The system refused.
+    """
+    with Folder.at(str(store.path)) as root:
+        found = outlook(root)
+        return found, [] if found == WHOLE else sorted(new for _, new in kept_names(root, set()))
 
 
 def clear_leftovers(store: DirStore) -> list[str]:

@@ -175,8 +175,8 @@ class DirStore:
     def give_up(self) -> list[str]:
         """Give up an unfinished change that `recover` refuses.
 
-        What of it is done stays; staged bytes that are not in place are set
-        aside under ``recovered/``.
+        What of it is done stays; staged bytes that are not in place, and the
+        redo file itself, are set aside under ``recovered/``.
 
         Returns:
             The names of the files that were set aside, sorted.
@@ -186,7 +186,7 @@ class DirStore:
         if not self.pending():
             return []
         with self._held(None) as lock, Folder.at(self._root) as root:
-            return give_up(root, lock)
+            return give_up(root, lock.live)
 
     def _held(self, wait_s: float | None) -> AbstractContextManager[SessionLock]:
         from agentmem_cli.storage.locks import held

@@ -55,6 +55,33 @@ def finish(root: Folder, live: set[str]) -> list[redo.Step]:
     return made
 
 
+def outlook(root: Folder) -> str:
+    """Return what becomes of a redo file in *root*; nothing is changed.
+
+    Returns:
+        `WHOLE`: `finish` finishes it, or takes it back. `NOT_WHOLE`: it does not say what was to
+        be done. `FOREIGN`: another program wrote meanwhile.
+
+    Raises:
+        FileNotFoundError: There is none.
+        ConflictError: It is of another format.
+        OSError: The system refused.
+    """
+    found = redo.read(root)
+    if found is None:
+        return NOT_WHOLE
+    if found.steps and found.steps[0].kind == extending.KIND:
+        return WHOLE
+    return (
+        FOREIGN if "foreign" in [_state(root, step, found.key) for step in found.steps] else WHOLE
+    )
+
+
+WHOLE = "whole"
+NOT_WHOLE = "not-whole"
+FOREIGN = "foreign"
+
+
 def _cut_back(root: Folder, step: redo.Step) -> None:
     folders, name = split(step.target)
     with root.walk(folders) as folder:

@@ -4,26 +4,43 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agentmem_cli.storage import redo
-from agentmem_cli.storage.layout import FILES, RECOVERED, split
-from agentmem_cli.storage.listing import staged_parts
+from agentmem_cli.storage import listing, redo
+from agentmem_cli.storage.layout import FILES, RECOVERED, REDO, split
 
 if TYPE_CHECKING:
     from agentmem_cli.storage.files import Folder
-    from agentmem_cli.storage.locks import SessionLock
 
 _DIGEST_CHARACTERS = 32
 
 
-def give_up(root: Folder, lock: SessionLock) -> list[str]:
-    """Set the staged bytes of an unfinished change aside and remove the redo file.
-
-    Each staged part file goes to ``recovered/unfinished-<its digest>.part``:
-    the bytes that were to be added, or the whole new content.
+def kept_names(root: Folder, live: set[str]) -> list[tuple[str, str]]:
+    """Return what `give_up` sets aside, and the names that it gets; nothing is changed.
 
     Args:
         root: The session directory.
-        lock: Its lock, held.
+        live: Names of part files that are being written.
+    """
+    names: list[tuple[str, str]] = []
+    for path in listing.staged_parts(root):
+        if split(path)[1] not in live:
+            digest = redo.digest_of(root, path, b"")[:_DIGEST_CHARACTERS]
+            names.append((path, f"{RECOVERED}unfinished-{digest}.part"))
+    found = root.found(REDO)
+    if found is not None and found.st_size:
+        names.append((REDO, f"{RECOVERED}redo-{listing.sha256(root, REDO)}.part"))
+    return names
+
+
+def give_up(root: Folder, live: set[str]) -> list[str]:
+    """Set an unfinished change aside: its staged bytes, and then the redo file.
+
+    Each staged part file goes to ``recovered/unfinished-<its digest>.part``:
+    the bytes that were to be added, or the whole new content. The redo file
+    goes to ``recovered/redo-<its SHA-256>.part``; an empty one is removed.
+
+    Args:
+        root: The session directory, its lock held.
+        live: Names of part files that are being written.
 
     Returns:
         The names of the files set aside, sorted.
@@ -31,13 +48,9 @@ def give_up(root: Folder, lock: SessionLock) -> list[str]:
     Raises:
         OSError: The system refused; a later try goes on.
     """
-    aside = []
-    for path in staged_parts(root):
+    names = kept_names(root, live)
+    for path, new in names:
         folders, name = split(path)
-        if name in lock.live:
-            continue
-        digest = redo.digest_of(root, path, b"")[:_DIGEST_CHARACTERS]
-        new = f"{RECOVERED}unfinished-{digest}.part"
         with (
             root.walk(folders) as source,
             root.reach((FILES, RECOVERED.rstrip("/"))) as target,
@@ -45,6 +58,5 @@ def give_up(root: Folder, lock: SessionLock) -> list[str]:
             source.move(name, target, split(new)[1])
             target.sync()
             source.sync()
-        aside.append(new)
     redo.disarm(root)
-    return sorted(aside)
+    return sorted(new for _, new in names)

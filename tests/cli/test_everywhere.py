@@ -96,8 +96,8 @@ WORDS: dict[str, str] = {
     "verify": "S",
     "repair": "S --force",
     "gc": "S --yes --force",
-    "rm": "S",
-    "prune": "--larger 1B",
+    "rm": "S --dry-run --force",
+    "prune": "--larger 1B --dry-run --force",
     "schema": "",
     "completion": "bash",
 }

@@ -42,7 +42,9 @@ BLOB = f"{DIGEST}.png"
 
 
 def mended(*words: str) -> Value:
-    return run("repair", "one", "--force", "--json", *words).object
+    """What a repair came to, what is lost among what it did."""
+    done = run("repair", "one", "--force", "--json", *words).object
+    return {**done, "mended": [*done["mended"], *done["lost"]]}
 
 
 def kinds(*words: str) -> list[str]:
@@ -184,7 +186,7 @@ def test_damage_is_set_aside_and_whole_records_stay(root: Path, name: str) -> No
     assert before
     assert same == data
     assert plan["mended"] == done["mended"]
-    assert [each["kind"] for each in done["mended"]] == [*wanted, "meta"]
+    assert sorted(each["kind"] for each in done["mended"]) == sorted([*wanted, "meta"])
     assert done["left"] == []
     assert problems() == []
     assert texts(root) == left
@@ -251,7 +253,7 @@ def test_a_change_that_does_not_apply_becomes_a_reset_to_what_stands(root: Path)
     wanted = kinds()
 
     data = (root / "one" / "logs" / "main.jsonl").read_bytes()
-    assert wanted == ["set-aside", "lost-record", "reset"]
+    assert wanted == ["set-aside", "reset", "lost-record"]
     assert data.splitlines()[3].startswith(b'{"seq":3,"n":3,"t":')
     assert b'"type":"reset"' in data.splitlines()[3]
     assert texts(root) == ["text 1", "last"]
@@ -378,6 +380,34 @@ def test_a_log_that_is_gone_is_told_as_a_notice_from_then_on(root: Path) -> None
     assert problems() == []
     assert "lost-log" in notices()
     assert mended()["mended"] == []
+
+
+@pytest.mark.parametrize(
+    ("keep", "kind", "told"),
+    [(None, "lost-log", "all of its "), (2, "shorter-log", "bytes are gone; ")],
+)
+def test_what_is_lost_is_never_called_mended_and_ends_with_1_the_first_time(
+    root: Path, keep: int | None, kind: str, told: str
+) -> None:
+    ok("new", "one")
+    ok("append", "one", "--role", "user", stdin=b"x")
+    ok("append", "one", "--role", "assistant", stdin=b"y")
+    path = root / "one" / "logs" / "main.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:keep]))
+    if keep is None:
+        path.unlink()
+
+    plan = run("repair", "one", "--force", "--dry-run", "--json")
+    done = run("repair", "one", "--force", "--json")
+    again = run("repair", "one", "--force", "--json")
+
+    assert (plan.status, done.status, again.status) == (1, 1, 0)
+    assert plan.object["lost"] == done.object["lost"]
+    assert [(each["kind"], told in each["why"]) for each in done.object["lost"]] == [(kind, True)]
+    assert kind not in {each["kind"] for each in done.object["mended"]}
+    assert again.object["lost"] == []
+    assert (problems(), notices()) == ([], [kind])
 
 
 def _with_image(root: Path, data: bytes | None) -> Path:
@@ -520,9 +550,10 @@ def test_the_text_says_what_was_done_and_what_is_left(root: Path) -> None:
     two = run("repair", "two", "--force")
 
     assert "mended  one, main: set-aside: 40 bytes were set aside in files/recovered/" in one.out
-    assert "one: 3 things mended\n" in one.out
+    assert "one: 2 things mended, 1 thing lost\n" in one.out
+    assert "\nlost  one, main: lost-record: " in one.out
     assert "left  two, main: stamp: seq 2 follows 2\n" in two.out
-    assert (one.status, two.status) == (0, 1)
+    assert (one.status, two.status) == (1, 1)
 
 
 # -- with imports ------------------------------------------------------------
@@ -552,19 +583,42 @@ def test_an_import_goes_on_with_a_mended_session_that_lost_nothing(
 
 
 def test_what_a_map_names_and_the_log_says_is_lost_is_a_notice(root: Path, tmp_path: Path) -> None:
-    source, session = _imported(tmp_path)
+    _, session = _imported(tmp_path)
     path = root / session / "logs" / "main.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     at_ = next(index for index, line in enumerate(lines) if b"text 2" in line)
     path.write_bytes(b"".join([*lines[:at_], lines[at_][:50] + b"\n", *lines[at_ + 1 :]]))
 
-    ok("repair", session, "--force")
+    assert run("repair", session, "--force").status == 1
     found = ok("verify", session, "--json").object["findings"]
-    again = run("import", source)
 
     assert "lost-record" in [each["kind"] for each in found]
-    assert again.status == 5
-    assert "lacks 1 message" in again.err
+
+
+@pytest.mark.parametrize("gone", [("text 1",), ("text 2",), ("text 1", "text 2"), ("text 3",)])
+def test_a_message_that_a_mended_session_lost_comes_back_to_its_place_from_its_source(
+    root: Path, tmp_path: Path, gone: tuple[str, ...]
+) -> None:
+    source, session = _imported(tmp_path)
+    path = root / session / "logs" / "main.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    cut = [
+        line[:60] + b"\n" if any(text.encode() in line for text in gone) else line for line in lines
+    ]
+    path.write_bytes(b"".join(cut))
+    run("repair", session, "--force")
+    source.write_bytes(source.read_bytes() + building.lines(building.user(4, "text 4")))
+
+    done = ok("import", source, "--json").object
+    again = ok("import", source, "--json").object
+
+    entries = load(DirStore.open(root / session), "main").entries
+    assert [entry.message.text for entry in entries] == [f"text {each}" for each in (1, 2, 3, 4)]
+    assert len({entry.id for entry in entries}) == 4
+    assert done["restored"] == len(gone)
+    assert (again["new"], again["restored"]) == (0, 0)
+    assert run("verify", session, "--json").object["problems"] == 0
+    assert ok("list", "--json").object["messages"] == 4
 
 
 def test_kept_sources_are_compared_with_their_maps(root: Path, tmp_path: Path) -> None:
@@ -594,9 +648,10 @@ def test_nothing_is_set_aside_through_a_link(root: Path, tmp_path: Path) -> None
 
     done = run("repair", "one", "--force")
 
-    assert done.status == 2
+    assert done.status == 0
     assert list(outside.iterdir()) == []
-    assert (root / "one" / "logs" / "main.jsonl").read_bytes() == data
+    assert (root / "one" / "files" / "recovered").is_dir()
+    assert (root / "one" / "logs" / "main.jsonl").read_bytes() != data
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs")
@@ -610,5 +665,5 @@ def test_links_and_pipes_among_logs_and_files_stay_and_are_told(root: Path, tmp_
     done = run("repair", "one", "--force", "--json")
 
     assert secret.read_bytes() == b"junk\njunk\n"
-    assert {left["kind"] for left in done.object["left"]} == {"link", "bad-name"}
+    assert {left["kind"] for left in done.object["left"]} == {"link", "no-file"}
     assert done.status == 1

@@ -1,4 +1,4 @@
-"""`rm` and `prune`: whole sessions, a dry run unless --yes, and never anything else."""
+"""`rm` and `prune`: whole sessions, only when somebody says so, and never anything else."""
 
 from __future__ import annotations
 
@@ -42,18 +42,47 @@ def old_and_new(root: Path) -> None:
         os.utime(path, (1_600_000_000, 1_600_000_000))
 
 
-def test_without_yes_it_says_what_would_go_and_removes_nothing(root: Path) -> None:
+def test_a_dry_run_says_what_would_go_and_removes_nothing(root: Path) -> None:
     old_and_new(root)
     before = tree(root)
 
-    text = ok("rm", "old")
-    told = ok("rm", "old", "--json").object
+    text = ok("rm", "old", "--dry-run")
+    told = ok("rm", "old", "--dry-run", "--json").object
 
     assert tree(root) == before
     assert text.out.startswith("would be removed  old: 'text 1' last written 2026-01-01 00:00:02")
-    assert "Add --yes" in text.err
+    assert " ;" not in text.out
     assert (told["dry_run"], told["removed"]) == (True, False)
     assert (told["agents"], told["logs"], told["blobs"]) == (1, 1, 0)
+
+
+@pytest.mark.parametrize(
+    "words", [("rm", "old"), ("rm", "nosuch"), ("prune", "--older", "1d"), ("gc", "--all")]
+)
+def test_where_nobody_can_answer_it_stops_at_once_and_names_the_flag(
+    root: Path, words: tuple[str, ...]
+) -> None:
+    old_and_new(root)
+    before = tree(root)
+
+    done = run(*words, "--force", "--json")
+
+    assert (done.status, done.out) == (2, "")
+    assert "--yes" in done.error["message"]
+    assert "--dry-run" in done.error["hint"]
+    assert tree(root) == before
+
+
+@pytest.mark.parametrize("words", [("rm",), ("gc",), ("repair",)])
+def test_a_dry_run_refuses_what_the_run_refuses(root: Path, words: tuple[str, ...]) -> None:
+    write(root, "old", "main", join(turns(2)))
+    os.utime(root / "old" / "logs" / "main.jsonl", None)
+    (root / "old" / ".rig-memory.lock").touch(mode=0o600)
+    os.utime(root / "old" / ".rig-memory.lock", (1, 1))
+
+    done = run(*words, "old", "--dry-run")
+
+    assert done.status == 4
 
 
 def test_with_yes_the_session_goes_with_all_it_holds(root: Path) -> None:
@@ -96,7 +125,7 @@ def test_prune_goes_by_the_time_of_records_and_never_of_files(root: Path) -> Non
     old_and_new(root)
     os.utime(root / "old" / "logs" / "main.jsonl", None)
 
-    plan = ok("prune", "--until", "2026-03-01", "--json")
+    plan = ok("prune", "--until", "2026-03-01", "--force", "--dry-run", "--json")
     ok("prune", "--until", "2026-03-01", "--yes", "--force")
 
     assert [value["session"] for value in plan.objects] == ["old"]
@@ -108,7 +137,7 @@ def test_prune_does_not_believe_a_meta_that_says_it_is_older(root: Path) -> None
     write_meta(root, "new", b'{"updated":1000,"messages":1}')
     listed = {value["id"]: value["updated"] for value in ok("list", "--json").objects}
 
-    plan = ok("prune", "--older", "1d", "--until", "2026-03-01", "--json")
+    plan = ok("prune", "--older", "1d", "--until", "2026-03-01", "--dry-run", "--json")
 
     assert listed["new"].startswith("1970")
     assert [value["session"] for value in plan.objects] == ["old"]
@@ -117,7 +146,7 @@ def test_prune_does_not_believe_a_meta_that_says_it_is_older(root: Path) -> None
 def test_a_session_of_unknown_time_is_no_old_one(root: Path) -> None:
     write(root, "junk", "main", b"junk\n")
 
-    done = ok("prune", "--older", "0s")
+    done = ok("prune", "--older", "0s", "--yes")
 
     assert "No session fits" in done.err
 
@@ -152,7 +181,7 @@ def test_prune_takes_every_filter(root: Path, words: tuple[str, ...], gone: set[
     model = record(1, "state", key="rig::model", value="acme/large")
     write(root, "five", "main", join([header(), model, said(2, "e", id_=0)]))
 
-    found = ok("prune", *words, "--json").objects
+    found = ok("prune", *words, "--force", "--dry-run", "--json").objects
 
     assert {value["session"] for value in found} == gone
 

@@ -182,3 +182,66 @@ def _is_kept(line: bytes, kept: bytes) -> bool:
             return False
         rest = rest[least:].lstrip()
     return not rest
+
+
+# -- whole lines in any order ------------------------------------------------
+
+CHOSEN = st.lists(
+    st.tuples(st.integers(0, len(LINES) - 1), st.sampled_from(["whole", "cut", "glued"])),
+    max_size=2 * len(LINES),
+)
+
+
+def _laid(chosen: list[tuple[int, str]]) -> bytes:
+    data = b""
+    for index, how in chosen:
+        line = LINES[index] + b"\n"
+        data += {"whole": line, "cut": line[: len(line) // 2] + b"\n", "glued": line[:-1]}[how]
+    return data
+
+
+@given(chosen=CHOSEN, ends=st.booleans())
+@example(chosen=[(each, "whole") for each in (0, 1, 3, 2, *range(4, len(LINES)))], ends=True)
+@example(chosen=[(each, "whole") for each in (0, *range(len(LINES) - 1, 0, -1))], ends=True)
+@example(chosen=[(each, "whole") for each in range(len(LINES) - 1, -1, -1)], ends=True)
+@example(chosen=[(0, "whole"), (3, "glued"), (1, "whole"), (2, "whole")], ends=True)
+@example(chosen=[(0, "whole"), (3, "glued"), (3, "cut"), (2, "whole"), (3, "whole")], ends=True)
+def test_lines_in_any_order_doubled_missing_or_cut_come_to_a_log_that_reads_strictly(
+    chosen: list[tuple[int, str]], ends: bool
+) -> None:
+    data = _laid(chosen) + (b"" if ends else b'{"seq":11,')
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        write(root, "one", "main", data)
+        store = DirStore.open(root / "one")
+        shown = _shown(fold_log(store, "main", strict=False))
+        wanted = Wanted(at(99), if_idle_ms=None)
+
+        dry = repair(store, wanted._replace(dry_run=True))
+        done = repair(store, wanted)
+        log = store.read_log("main")
+
+        fold_log(store, "main")
+        problems = [each.kind for each in verify(store).findings if each.level == PROBLEM]
+        kept = b"\n".join([log, *map(store.read_file, store.files())])
+        assert set(problems) <= {UNASKED}
+        assert dry.done == done.done
+        assert repair(store, wanted).done == ()
+        assert store.read_log("main") == log
+        assert [raw for raw in shown if raw not in log] == []
+        assert [line for line in data.split(b"\n") if not _is_kept(line, kept)] == []
+
+
+@given(order=st.permutations(range(len(LINES))))
+@example(order=[*range(len(LINES) - 1, -1, -1)])
+def test_lines_out_of_order_are_put_into_it_and_nothing_is_set_aside(order: list[int]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        write(root, "one", "main", join([LINES[index] for index in order]))
+        store = DirStore.open(root / "one")
+
+        done = repair(store, Wanted(at(99), if_idle_ms=None))
+
+        sound = order == sorted(order)
+        assert [each.kind for each in done.done] == ([] if sound else ["order"]) + ["meta"]
+        assert store.read_log("main").splitlines()[1:] == LINES[1:]

@@ -59,6 +59,8 @@ class LogOut:
         self.size = 0 if fold is None else fold.end
         """Bytes of the log, what waits included; without a torn tail."""
         self.last_n = -1 if fold is None else fold.last_n
+        self.inserted: list[int] = []
+        """Where lost entries were put back, as the conversation was counted before."""
 
 
 class SessionOut:
@@ -150,7 +152,34 @@ class SessionOut:
             return None
         old = out.fold.conversation.entries[index]
         new = Entry(entry, Message(body), old.author, t)
+        index += sum(place <= index for place in out.inserted)
         splice = Splice(index, index + 1, (entry,), (new,))
+        return Placed(out.name, self._record(out, t, ChangeRecord(splice, None, t)), entry)
+
+    def insert(
+        self,
+        out: LogOut,
+        t: int,
+        entry: int,
+        body: bytes,
+        author: Author | None,
+        after: int | None,
+    ) -> Placed | None:
+        """Put a lost entry back behind the entry with the id *after*; None: before the first.
+
+        Returns:
+            None where the conversation does not hold that entry any more, or holds the lost one.
+        """
+        if out.fold is None or out.fold.conversation.index_of(entry) is not None:
+            return None
+        before = -1 if after is None else out.fold.conversation.index_of(after)
+        if before is None:
+            return None
+        index = before + 1
+        place = index + sum(other <= index for other in out.inserted)
+        out.inserted.append(index)
+        out.entries += 1
+        splice = Splice(place, place, (), (Entry(entry, Message(body), author, t),))
         return Placed(out.name, self._record(out, t, ChangeRecord(splice, None, t)), entry)
 
     def _record(self, out: LogOut, t: int, record: ChangeRecord | Saved) -> int:

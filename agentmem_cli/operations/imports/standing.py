@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from agentmem_cli.session.codec import dumps, loads_object
 from agentmem_cli.session.images import BLOB_FOLDER
+from agentmem_cli.session.keys import LOST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -63,7 +64,7 @@ def _coded(number: int, kind: int) -> int:
 class LogIndex:
     """What stands at which ``n`` of a log; 16 bytes a record."""
 
-    __slots__ = ("_codes", "_late_ms", "_numbers", "_others", "late")
+    __slots__ = ("_codes", "_late_ms", "_numbers", "_others", "holes", "late")
 
     def __init__(self, late_ms: int | None = None) -> None:
         """Begin with nothing; records of *late_ms* or later are noted in ``late``."""
@@ -73,6 +74,8 @@ class LogIndex:
         self._late_ms = late_ms
         self.late: dict[int, tuple[int, int]] = {}
         """By ``n``: offset and length in bytes. An import may not have written these."""
+        self.holes: dict[int, int | None] = {}
+        """By ``n`` of a place whose record is lost, as a repair noted: the entry before it."""
 
     def look(self, line: Line, _: LogFold | None = None) -> None:
         """Note a record; a fold's ``on_record``."""
@@ -81,6 +84,8 @@ class LogIndex:
         if type(n) is not int or not 0 <= n < _N_MAX:
             return
         code = _code_of(fields)
+        if fields.get("type") == "aside":
+            self._look_for_hole(n, fields.get("aside"))
         if self._numbers and n <= self._numbers[-1]:
             # Why: only a damaged log has these; a search needs the rest to rise.
             self._others[n] = code
@@ -89,6 +94,13 @@ class LogIndex:
             self._codes.append(code)
         if self._late_ms is not None and type(t) is int and t >= self._late_ms:
             self.late[n] = (line.offset, line.length)
+
+    def _look_for_hole(self, n: int, aside: JSON) -> None:
+        if not isinstance(aside, dict) or aside.get("kind") != LOST:
+            return
+        value, after = aside.get("value"), aside.get("after")
+        if not (isinstance(value, dict) and "blobs" in value):  # that tells of lost images
+            self.holes[n] = after if type(after) is int else None
 
     def code_at(self, n: int) -> int | None:
         """Return what stands at *n*; None: no record does."""
@@ -165,8 +177,20 @@ class Standing:
                 return True
         self.lost += 1
         self.lost_messages += is_entry(known.code)
-        self._first_lost[known.log] = min(self._first_lost.get(known.log, known.n), known.n)
+        if index is None or known.n not in index.holes:
+            self.out_of_order(known)
         return False
+
+    def hole_of(self, known: Known) -> tuple[int | None] | None:
+        """Return the entry before the place noted as lost for *known*; None: none was noted."""
+        index = self._indexes.get(known.log)
+        if index is None or known.n not in index.holes:
+            return None
+        return (index.holes[known.n],)
+
+    def out_of_order(self, known: Known) -> None:
+        """Note that *known* is lost and not put back into its place."""
+        self._first_lost[known.log] = min(self._first_lost.get(known.log, known.n), known.n)
 
     def has_blobs(self, known: Known) -> bool:
         """Whether the blobs that *known* refers to are there."""

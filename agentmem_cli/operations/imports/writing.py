@@ -20,6 +20,7 @@ from agentmem_cli.operations.imports.maplines import Placed, fingerprint
 from agentmem_cli.operations.imports.nowhere import Behind
 from agentmem_cli.operations.imports.picked import Facts
 from agentmem_cli.operations.imports.report import Counts
+from agentmem_cli.operations.imports.returning import put_back
 from agentmem_cli.operations.imports.sources import has_come, merged, read_beside
 from agentmem_cli.operations.metas import noted
 from agentmem_cli.session.codec import dumps
@@ -234,6 +235,8 @@ class Importing:
         placed = None
         if self.standing.was_pushed(known) and known.id is not None:
             placed = self.out.edit(out, timed.t, known.id, body)
+        if placed is None:
+            placed = put_back(self.out, self.standing, out, known, timed, body)
         if placed is None:
             placed = self._put(out, timed.item, timed.t, body)
             is_message = isinstance(timed.item, Said)

@@ -1,0 +1,45 @@
+"""What mending a log came to, and the bytes that go out of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from agentmem_cli.session.refiling import copied
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from agentmem_cli.session.source import OpenLog
+
+
+class Counts(NamedTuple):
+    """What a mended log came to."""
+
+    edited: bool = False
+    """Whether anything but a torn end changes."""
+    lost: int = 0
+    """Places that a side record of the kind `LOST` stands in now."""
+    reset: int = 0
+    """Changes that did not apply, and are resets now."""
+    stamped: int = 0
+    """Records that got the stamp of the place they stand in."""
+    split: int = 0
+    """Whole records that shared a line with others or with damaged bytes."""
+    copies: int = 0
+    """Records that stood twice, byte for byte, and stand once now."""
+    moved: int = 0
+    """Records that stood out of order."""
+    header: int = 0
+    """Whether the header was made anew: 1, else 0."""
+    torn: int = 0
+    """Bytes of the torn end."""
+    aside: tuple[tuple[int, int], ...] = ()
+    """Where in the old log the bytes lie that go out of it: offsets and lengths."""
+
+
+def joined(log: OpenLog, aside: Sequence[tuple[int, int]]) -> Iterator[bytes]:
+    """Yield the bytes that go out of a log, a newline between one run and the next."""
+    for index, (offset, length) in enumerate(aside):
+        if index:
+            yield b"\n"
+        yield from copied(log, offset, offset + length)

@@ -1,0 +1,121 @@
+"""What stands in a session's own places and is none of its files: links, folders, pipes.
+
+A link is kept as a file that says where it led; a pipe or a device holds nothing,
+and goes; a folder, and a file where a folder belongs, is renamed. Nothing is
+followed, and nothing that a link leads to changes.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING, NamedTuple
+
+from agentmem_cli.storage.files import Folder
+from agentmem_cli.storage.layout import FILES, LOCK, LOGS, META, RECOVERED, REDO, file_path, split
+from agentmem_cli.storage.locks import held
+
+if TYPE_CHECKING:
+    from agentmem_cli.storage.directory import DirStore
+
+
+class Odd(NamedTuple):
+    """A thing that is not what belongs in its place."""
+
+    path: str
+    """Its place below the session, with slashes."""
+    what: str
+    """`LINK`, `FOLDER`, `PIPE` or `FILE`."""
+    target: str | None
+    """The path below the session that its bytes get; None: it has none."""
+
+
+LINK = "a symbolic link"
+FOLDER = "a folder"
+PIPE = "a pipe or a device"
+FILE = "a file"
+
+_RECOVERED = file_path(RECOVERED.rstrip("/"))
+_MOVABLE = (_RECOVERED, file_path(META), REDO)
+"""Places that are cleared; the first one first, since the others go into it."""
+_FIXED = (LOCK, LOGS, FILES)
+"""Places that a person has to clear: who works by another lock, or on other logs, is not known."""
+
+
+def fixed_oddities(store: DirStore) -> list[Odd]:
+    """Return what keeps a session from being mended at all; a person has to clear it."""
+    found = (_odd(str(store.path), path, folder=path != LOCK) for path in _FIXED)
+    return [odd for odd in found if odd is not None]
+
+
+def oddities(store: DirStore) -> list[Odd]:
+    """Return what `clear_oddities` clears; nothing is changed."""
+    root = str(store.path)
+    found = (_odd(root, path, folder=path == _RECOVERED) for path in _MOVABLE)
+    return [odd for odd in found if odd is not None]
+
+
+def _odd(root: str, path: str, *, folder: bool) -> Odd | None:
+    place = os.path.join(root, path)
+    try:
+        mode = os.lstat(place).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if stat.S_ISDIR(mode) if folder else stat.S_ISREG(mode):
+        return None
+    if stat.S_ISLNK(mode):
+        return Odd(path, LINK, _free(root, path, "link"))
+    if stat.S_ISDIR(mode):
+        return Odd(path, FOLDER, _free(root, path, "folder"))
+    return (
+        Odd(path, FILE, _free(root, path, "file")) if stat.S_ISREG(mode) else Odd(path, PIPE, None)
+    )
+
+
+def _free(root: str, path: str, what: str) -> str:
+    """Return a path that nothing has; what lies in ``recovered/`` goes beside it."""
+    name = split(path)[1].lstrip(".")
+    stem = f"{_RECOVERED}.{what}" if path == _RECOVERED else f"{_RECOVERED}/{name}.{what}"
+    found = stem
+    count = 1
+    while os.path.lexists(os.path.join(root, found)):
+        count += 1
+        found = f"{stem}-{count}"
+    return found
+
+
+def clear_oddities(store: DirStore) -> list[Odd]:
+    """Clear the session's own places of what does not belong there; return what that was.
+
+    Raises:
+        Busy: The lock was not free in time.
+        OSError: The system refused; a later try goes on.
+    """
+    done: list[Odd] = []
+    with held(str(store.path), store.lock_wait_s), Folder.at(str(store.path)) as root:
+        for odd in oddities(store):
+            _clear(root, odd)
+            done.append(odd)
+    return done
+
+
+def _clear(root: Folder, odd: Odd) -> None:
+    folders, name = split(odd.path)
+    with root.walk(folders) as folder:
+        if odd.target is None:
+            folder.remove(name)
+            folder.sync()
+            return
+        above, new = split(odd.target)
+        with root.reach(above) as target:
+            if odd.what == LINK:
+                led = os.readlink(
+                    name if folder.fd is not None else folder.where(name), dir_fd=folder.fd
+                )
+                target.write_new(new, os.fsencode(led) + b"\n")
+                target.sync()
+                folder.remove(name)
+            else:
+                folder.move(name, target, new)
+                target.sync()
+            folder.sync()
