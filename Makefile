@@ -32,8 +32,8 @@ smoke: $(DEV)
 
 # Two processes, for two cores, and since tests that kill at every call copy the whole process.
 check: $(DEV)
-	@$(BIN)/python -m pytest -q -p no:cacheprovider tests/unit $(PYTEST_ARGS) > .check.log 2>&1 & unit=$$!; \
-	$(BIN)/python -m pytest -q --ignore=tests/unit $(PYTEST_ARGS); status=$$?; \
+	@$(BIN)/python -m pytest -q -p no:cacheprovider tests/unit tests/property $(PYTEST_ARGS) > .check.log 2>&1 & unit=$$!; \
+	$(BIN)/python -m pytest -q --ignore=tests/unit --ignore=tests/property $(PYTEST_ARGS); status=$$?; \
 	wait $$unit || status=1; cat .check.log; rm -f .check.log; exit $$status
 
 bench: $(PACKAGE)

@@ -201,7 +201,7 @@ def test_a_window_is_by_message_numbers(root: Path) -> None:
     assert shown("--last", "2") == ["text 8", "text 9"]
     assert shown("--to", "4", "--last", "1") == ["text 5"]
     assert shown("--last", "0") == []
-    assert shown("--from", "99") == []
+    assert run("show", "one", "--json", "--from", "99").status == 3
     assert "2 of 9 messages" in ok("show", "one", "--last", "2").err
 
 
