@@ -47,10 +47,6 @@ YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do it without aski
 ForceOption = Annotated[
     bool, typer.Option("--force", "-f", help="Write over a file that is already there.")
 ]
-OutputOption = Annotated[
-    Path,
-    typer.Option("--output", "-o", metavar="FILE", help="Where to write; - is standard output."),
-]
 PlaceArg = Annotated[
     str,
     typer.Argument(

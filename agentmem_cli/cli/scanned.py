@@ -59,7 +59,6 @@ class Scanned:
         self._form = form
         self._begun_s = begun_s
         self._rows: list[Row] = []
-        self._unsure = 0
         self._allowed = 0
         self._skipped = [Skipped(None, each.path, 0, each.why) for each in passed]
         self._events = 0

@@ -18,7 +18,7 @@ from agentmem_cli.session.values import ValuesFold
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agentmem_cli.session.core_memory import MemoryBlock, MemoryBlockType
+    from agentmem_cli.session.core_memory import MemoryBlockType
     from agentmem_cli.session.core_values import StoredBlock
     from agentmem_cli.session.fold import Cut
     from agentmem_cli.session.lines import Damage
@@ -186,25 +186,19 @@ def hash_of(block: StoredBlock | None) -> str:
     return NONE if block is None else block.digest()
 
 
-def block_of(values: CoreValues, block_type: MemoryBlockType) -> MemoryBlock:
-    """Return a block that is to be there.
-
-    Raises:
-        NotABlock: Another program put something else there.
-        BlockNotFound: It is not there.
-    """
-    return stored_of(values, block_type).block
-
-
 def stored_of(
     values: CoreValues, block_type: MemoryBlockType, place: str | None = None
 ) -> StoredBlock:
-    """Return a block that is to be there, as it is stored; raises as `block_of`.
+    """Return a block that is to be there, as it is stored.
 
     Args:
         values: Core memory.
         block_type: The block's type.
         place: The words of the place that they stood at, which an error names; None: now.
+
+    Raises:
+        NotABlock: Another program put something else there.
+        BlockNotFound: It is not there; `BlockNotThen` where *place* is told.
     """
     from agentmem_cli.errors import BlockNotFound
     from agentmem_cli.operations.core.refusals import BlockNotThen, NotABlock
