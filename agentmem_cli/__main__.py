@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
-from agentmem_cli._entry import main
+from agentmem_cli._entry import command
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command()

@@ -112,8 +112,8 @@ def _agentmem(folder: Path) -> list[str]:
     launcher = folder / "agentmem.py"
     # Why `re`: the program that pip writes imports it, which --version pays for.
     launcher.write_text(
-        "import re, sys\nfrom agentmem_cli._entry import main\n"
-        "if __name__ == '__main__':\n    sys.exit(main())\n",
+        "import re, sys\nfrom agentmem_cli._entry import command\n"
+        "if __name__ == '__main__':\n    command()\n",
         encoding="utf-8",
     )
     return [sys.executable, str(launcher)]

@@ -17,8 +17,7 @@ from agentmem_cli.session.images import BLOB_FOLDER
 from agentmem_cli.session.keys import SESSION
 from agentmem_cli.session.meta import META, BadMeta, SessionMeta
 from agentmem_cli.session.reader import fold_log
-from agentmem_cli.session.writer import RECOVERED
-from agentmem_cli.storage.layout import FILES, LOGS, is_leftover
+from agentmem_cli.storage.layout import FILES, LOGS, RECOVERED, is_leftover
 from agentmem_cli.storage.survey import survey
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agentmem_cli.session.writer import RECOVERED
+from agentmem_cli.storage.layout import RECOVERED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

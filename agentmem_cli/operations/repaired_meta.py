@@ -11,7 +11,7 @@ from agentmem_cli.operations.metas import noted, rebuilt
 from agentmem_cli.operations.repaired import Mended
 from agentmem_cli.session.meta import META, BadMeta, SessionMeta
 from agentmem_cli.session.refiling import copied
-from agentmem_cli.session.writer import RECOVERED
+from agentmem_cli.storage.layout import RECOVERED
 from agentmem_cli.storage.survey import survey
 
 if TYPE_CHECKING:

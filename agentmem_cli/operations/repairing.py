@@ -31,9 +31,9 @@ from agentmem_cli.session.record import encode_record
 from agentmem_cli.session.refiling import copied
 from agentmem_cli.session.source import LogSource
 from agentmem_cli.session.stamp import Stamp
-from agentmem_cli.session.writer import RECOVERED, changing
+from agentmem_cli.session.writer import changing
 from agentmem_cli.storage.care import clear_leftovers, tighten
-from agentmem_cli.storage.layout import REDO
+from agentmem_cli.storage.layout import RECOVERED, REDO
 from agentmem_cli.storage.oddities import fixed_oddities
 from agentmem_cli.storage.seen import IDLE_MS, refuse_busy
 from agentmem_cli.storage.trial import TrialBatch

@@ -22,8 +22,7 @@ from agentmem_cli.session.meta import META, BadMeta, SessionMeta
 from agentmem_cli.session.pairing import MERGEABLE, UNANSWERED, UNASKED
 from agentmem_cli.session.reader import open_log
 from agentmem_cli.session.source import LogSource
-from agentmem_cli.session.writer import RECOVERED
-from agentmem_cli.storage.layout import FILES, LOGS, REDO
+from agentmem_cli.storage.layout import FILES, LOGS, RECOVERED, REDO
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -45,7 +45,8 @@ from agentmem_cli.session.rewriting import (
 )
 from agentmem_cli.session.session import TornTail
 from agentmem_cli.session.staged import Staged
-from agentmem_cli.session.writer import RECOVERED, changing
+from agentmem_cli.session.writer import changing
+from agentmem_cli.storage.layout import RECOVERED
 from agentmem_cli.storage.seen import IDLE_MS, Seen, check_same, check_seen, refuse_busy, times
 from agentmem_cli.storage.store import batch_of, open_file_of, open_log_of
 

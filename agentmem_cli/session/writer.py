@@ -22,6 +22,7 @@ from agentmem_cli.session.session import TornTail
 from agentmem_cli.session.source import LogSource
 from agentmem_cli.session.stamp import Stamp
 from agentmem_cli.session.storing import stored_records
+from agentmem_cli.storage.layout import RECOVERED
 from agentmem_cli.storage.logfile import BytesLog
 
 if TYPE_CHECKING:
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
     from agentmem_cli.session.conversation import Conversation
     from agentmem_cli.session.session import SavedAgent, Session
     from agentmem_cli.storage.store import AsyncStore, Batch, Store
-
-RECOVERED = "recovered/"
-"""Where torn bytes are set aside, among a session's files."""
 
 
 @contextmanager

@@ -23,11 +23,11 @@ pytestmark = pytest.mark.e2e
 PROJECT = Path(__file__).resolve().parents[2]
 # The entry that the installed script has, with the commands of the tests added.
 PROGRAM = (
-    "import sys; from agentmem_cli._entry import main\n"
+    "import sys; from agentmem_cli._entry import command\n"
     "if sys.argv[1:] != ['--version']:\n"
     "    from agentmem_cli.cli import app; from tests.e2e.commands import PLACES\n"
     "    app.COMMANDS.update(PLACES)\n"
-    "sys.exit(main())"
+    "command()"
 )
 COMMAND = [sys.executable, "-c", PROGRAM]
 
@@ -254,3 +254,55 @@ def test_json_errors_of_the_program_are_one_line() -> None:
     error = json.loads(done.stderr)["error"]
     assert done.returncode == 4
     assert error["kind"] == "busy"
+
+
+ENDINGS = """
+import io, sys
+from agentmem_cli import _entry
+how = sys.argv[1]
+def main():
+    sys.stdout.write("told")
+    if how == "interrupted":
+        raise KeyboardInterrupt
+    if how == "full":
+        sys.stdout = open("/dev/full", "w")
+        sys.stdout.write("x")
+    return 7
+_entry.main = main
+_entry.command()
+"""
+"""Ends as a command does whose status is 7, unless something comes between."""
+
+
+@pytest.mark.parametrize(
+    ("how", "status"),
+    [
+        ("plainly", 7),
+        ("interrupted", 130),
+        pytest.param(
+            "full",
+            2,
+            marks=pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full"),
+        ),
+    ],
+)
+def test_a_process_ends_with_the_status_once_all_is_told(how: str, status: int) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ENDINGS, how], capture_output=True, env=_environ(), check=False
+    )
+
+    assert done.returncode == status
+    assert done.stderr == b""
+    assert how != "plainly" or done.stdout == b"told"
+
+
+def test_a_process_waits_for_no_thread_that_goes_on() -> None:
+    program = (
+        "import threading, time\nfrom agentmem_cli import _entry\n"
+        "threading.Thread(target=time.sleep, args=(600,)).start()\n"
+        "_entry.main = lambda: 0\n_entry.command()"
+    )
+
+    done = subprocess.run([sys.executable, "-c", program], env=_environ(), timeout=30, check=False)
+
+    assert done.returncode == 0

@@ -238,8 +238,8 @@ def received(self, pipe):
     return outcome
 
 Crew._received = received
-from agentmem_cli._entry import main
-sys.exit(main())
+from agentmem_cli._entry import command
+command()
 """
 """Runs a command that is interrupted twice at once when the first session is done."""
 

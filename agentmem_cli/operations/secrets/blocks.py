@@ -68,7 +68,8 @@ def blocks(source: Readable) -> Iterator[Block]:
         if not cut:
             held.append(data)
             continue
-        whole = b"".join((*held, data[:cut]))
+        # Why a view: the bytes are copied once, not twice.
+        whole = b"".join((*held, memoryview(data)[:cut]))
         held = [data[cut:]] if cut < len(data) else []
         yield Block(line, whole)
         line += whole.count(b"\n")

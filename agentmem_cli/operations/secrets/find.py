@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 AHEAD_MAX: Final = 6
 """Blocks, and texts, that wait or are looked at; more would only hold memory."""
 
+AT_FIRST_MAX: Final = 12
+"""Blocks that wait while the rules are not ready, since there is nothing else to do."""
+
 TOGETHER_BYTES: Final = 8 << 10
 """Bytes of events that are looked at in one go.
 
@@ -128,7 +131,7 @@ class Search:
                 for number, raw in enumerate(lines_of(block.data), block.line):
                     for run in streams.pass_by(number, raw):
                         self._run(name, run)
-            self._ordered(name, text, AHEAD_MAX)
+            self._ordered(name, text, AHEAD_MAX if events is None else AT_FIRST_MAX)
         self._ordered(name, text, 0)
         self._text(name, text.flush())
         for run in streams.end():

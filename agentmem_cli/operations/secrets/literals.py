@@ -42,6 +42,9 @@ PROBE_MIN: Final = 4
 PROBE_MAX: Final = 8
 """Characters of a probe; more tell no more, and make the automaton large."""
 
+HEAD_BYTES: Final = 64
+"""Bytes of a form that the automaton knows; a key's, in ten writings, would make it large."""
+
 DFA_BYTES_MAX: Final = 100_000
 """Bytes of patterns up to which the fastest automaton is built: 0.2 s and 50 MB at most."""
 
@@ -100,8 +103,12 @@ class Literals:
             forms.setdefault(part.encode("utf-8", "replace"), (index, False))
         for value in (*parts, *weak):
             probes.update(probes_of(value.encode("utf-8", "replace")))
-        self._forms = list(forms.values())
-        self._exact = automaton(list(forms), overlapping=True) if forms else None
+        self._forms = forms
+        heads: dict[bytes, set[int]] = {}
+        for form in forms:
+            heads.setdefault(form[:HEAD_BYTES], set()).add(len(form))
+        self._lengths = [sorted(lengths) for lengths in heads.values()]
+        self._exact = automaton(list(heads), overlapping=True) if heads else None
         self._probe = automaton(sorted({*probes, *NUMBERED}), overlapping=False) if probes else None
 
     def candidates(self, data: bytes) -> list[int]:
@@ -128,9 +135,14 @@ class Literals:
         if self._exact is None:
             return []
         hits = []
-        for pattern, start, end in self._exact.find_matches_as_indexes(text, overlapping=True):
-            value, is_base64 = self._forms[pattern]
-            hits.append(Hit(*(_around(text, start, end) if is_base64 else (start, end)), value))
+        for head, start, _ in self._exact.find_matches_as_indexes(text, overlapping=True):
+            for length in self._lengths[head]:
+                end = start + length
+                found = self._forms.get(text[start:end])
+                if found is None or end > len(text):
+                    continue
+                value, is_base64 = found
+                hits.append(Hit(*(_around(text, start, end) if is_base64 else (start, end)), value))
         return hits
 
 

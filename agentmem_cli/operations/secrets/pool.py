@@ -10,7 +10,7 @@ from agentmem_cli.errors import AgentMemError
 from agentmem_cli.operations.outside import Passed
 from agentmem_cli.operations.refused import UNCHANGED, hint_of, is_refusal
 from agentmem_cli.operations.rewrites import hint_at_text
-from agentmem_cli.operations.secrets.crew import Crew
+from agentmem_cli.operations.secrets.loading import settle
 from agentmem_cli.operations.secrets.stopping import Begun, Stopped, files_of, state_of
 from agentmem_cli.operations.secrets.working import How, Outcome, Target, veil_of, work
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from multiprocessing.context import BaseContext
 
+    from agentmem_cli.operations.secrets.crew import Crew
     from agentmem_cli.operations.secrets.looking import Looking
     from agentmem_cli.operations.secrets.spec import Spec
     from agentmem_cli.operations.secrets.told import Veil
@@ -119,6 +120,8 @@ class Run:
             self._begun[index] = files_of(self._targets[index])
 
     def _in_processes(self, advance: Callable[[int], None] | None) -> Iterator[Outcome]:
+        from agentmem_cli.operations.secrets.crew import Crew
+
         context = _ready(self._spec, self._slow)
         sizes = dict(largest_first(self._targets))
         words = (self._spec, self._how)
@@ -255,6 +258,7 @@ def _ready(spec: Spec, slow: Callable[[], None] | None) -> BaseContext:
     if looking.detector is not None:
         # Why: it waits for the rules, and a process that is forked has no thread to load them.
         looking.detector.scan(b"")
+        settle()
     _LOOKING[:] = [looking]
     return get_context("fork")
 

@@ -21,13 +21,29 @@ from agentmem_cli.operations.secrets.single import events, numbered, places
 from agentmem_cli.session.rewriting import HEAD_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from agentmem_cli.operations.secrets.blocks import Readable
     from agentmem_cli.operations.secrets.findings import Finding
     from agentmem_cli.operations.secrets.masking import Masker
     from agentmem_cli.operations.secrets.sessions import Looked
     from agentmem_cli.storage.store import LogFile
+
+
+class Unproven(AgentMemError):
+    """A value that was to be masked is still there; nothing was changed."""
+
+    kind = "unproven"
+    hint = "This is a fault of this program; please report it, without the value."
+
+    def __init__(self, left: Sequence[Finding]) -> None:
+        """Name the places, and no value."""
+        places = sorted({f"{row.place.name}, line {row.place.line}: {row.kind}" for row in left})
+        super().__init__(f"not proven, so nothing was changed: {'; '.join(places[:5])}")
+        self.places = tuple(places)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (AgentMemError, (self.args[0],))
 
 
 class Whole(Protocol):

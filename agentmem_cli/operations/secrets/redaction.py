@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from agentmem_cli.errors import AgentMemError, Stale
 from agentmem_cli.operations.imports.besidemending import is_mended, mend_imports
 from agentmem_cli.operations.imports.packed import Unpacked, is_packed, packed
-from agentmem_cli.operations.secrets.proof import prove
+from agentmem_cli.operations.secrets.proof import Unproven, prove
 from agentmem_cli.operations.secrets.receipt import session_receipt
 from agentmem_cli.operations.secrets.sessions import (
     Looked,
@@ -41,22 +41,6 @@ if TYPE_CHECKING:
 
 TRIES: int = 3
 """Looks without the lock; after these the session is looked at once more while it is held."""
-
-
-class Unproven(AgentMemError):
-    """A value that was to be masked is still there; nothing was changed."""
-
-    kind = "unproven"
-    hint = "This is a fault of this program; please report it, without the value."
-
-    def __init__(self, left: Sequence[Finding]) -> None:
-        """Name the places, and no value."""
-        places = sorted({f"{row.place.name}, line {row.place.line}: {row.kind}" for row in left})
-        super().__init__(f"not proven, so nothing was changed: {'; '.join(places[:5])}")
-        self.places = tuple(places)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return (AgentMemError, (self.args[0],))
 
 
 class Masking(Rewrite):

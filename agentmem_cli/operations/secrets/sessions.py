@@ -17,7 +17,7 @@ from agentmem_cli.session.mapping import seems_lines
 from agentmem_cli.session.refiling import copied
 from agentmem_cli.session.rewriting import HEAD_BYTES
 from agentmem_cli.session.textual import is_textual, why_unread
-from agentmem_cli.session.writer import RECOVERED
+from agentmem_cli.storage.layout import RECOVERED
 from agentmem_cli.storage.seen import Seen, see
 from agentmem_cli.storage.store import open_file_of, open_log_of
 

@@ -16,9 +16,8 @@ from agentmem_cli.operations.secrets.find import Search
 from agentmem_cli.operations.secrets.findings import Findings, Place, Unread
 from agentmem_cli.operations.secrets.looking import Eye
 from agentmem_cli.operations.secrets.plain import Plain
-from agentmem_cli.operations.secrets.proof import prove
+from agentmem_cli.operations.secrets.proof import Unproven, prove
 from agentmem_cli.operations.secrets.receipt import ADVICE, SCHEMA, digests, told_of
-from agentmem_cli.operations.secrets.redaction import Unproven, Wishes, redact_session
 from agentmem_cli.operations.secrets.sessions import (
     how_to_read,
     look_at_packed,
@@ -186,6 +185,8 @@ def _session(
     if not (looked.findings.to_mask() or looked.findings.values or dropped):
         told = _told(looked.findings, how, looking, target)
         return told._replace(left=_left(looked.findings, looking, target, how))
+    from agentmem_cli.operations.secrets.redaction import Wishes, redact_session
+
     wishes = Wishes(how.now_ms, how.if_idle_ms, how.damaged, dropped, name, how.lock_wait_s)
     done = redact_session(store, TOOL, looking, wishes, looked=looked, advance=advance)
     told = _told(done.findings, how, looking, target)

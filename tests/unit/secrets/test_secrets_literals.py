@@ -149,3 +149,22 @@ def test_a_value_without_a_plain_run_is_found(value: str) -> None:
 
     assert all(literals.candidates(raw) for raw in raws)
     assert literals.find(value.encode())
+
+
+def test_long_values_that_begin_alike_are_told_apart_also_where_a_text_ends() -> None:
+    head = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQ"
+    short, long, other = f"{head}AAAB", f"{head}AAABxyzxyz", f"{head}AAAC"
+    literals = Literals([short, long, other])
+
+    found = [
+        [(hit.start, hit.end, hit.value) for hit in literals.find(text.encode())]
+        for text in (f"<{short}", f"<{long}", f"{other}>", f"{head}AAAD", head)
+    ]
+
+    assert found == [
+        [(1, 1 + len(short), 0)],
+        [(1, 1 + len(long), 1)],
+        [(0, len(other), 2)],
+        [],
+        [],
+    ]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from typing import TYPE_CHECKING
 
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 def no_loads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Begin as a new process does."""
     monkeypatch.setattr(loading, "_LOADS", {})
+    monkeypatch.setattr(loading, "_VOCABULARY", [])
 
 
 def _pretend(monkeypatch: pytest.MonkeyPatch, *answers: Loaded | Exception) -> list[str]:
@@ -124,3 +128,72 @@ def test_the_largest_target_is_begun_first(tmp_path: Path) -> None:
     )
 
     assert order == [(2, 100), (3, 50), (0, 10), (1, 0)]
+
+
+def test_the_vocabulary_is_read_beside_the_rules_and_only_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    _pretend(monkeypatch, READY, READY)
+    monkeypatch.setattr(loading, "_ask", lambda: asked.append(threading.current_thread().name))
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+
+    loading.load(tmp_path)
+    loading.load(tmp_path / "other")
+    loading.settle()
+
+    assert asked == ["agentmem-vocabulary"]
+
+
+def test_one_processor_reads_the_vocabulary_when_a_value_asks_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    _pretend(monkeypatch, READY)
+    monkeypatch.setattr(loading, "_ask", lambda: asked.append("asked"))
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+
+    loading.load(tmp_path)
+    loading.settle()
+
+    assert asked == []
+
+
+def test_the_rule_that_asks_for_the_vocabulary_is_one_the_engine_takes() -> None:
+    rules, scan = loading._scanner([str(loading._ASKING)], None, builtins=False)
+
+    found = scan(loading._ASKED, timeout=None, cancellation=None)
+    often = scan(b"agentmem-vocabulary=" + b"a" * 32, timeout=None, cancellation=None)
+
+    assert [rule["id"] for rule in rules.metadata()] == ["custom.vocabulary"]
+    assert len(found) == 1
+    assert often == []
+
+
+def test_a_vocabulary_that_cannot_be_read_ahead_is_nobodys_failure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail() -> None:
+        raise ImportError("no engine")
+
+    monkeypatch.setattr(loading, "_engine", fail)
+
+    loading._ask()
+
+
+@pytest.mark.e2e
+def test_what_asks_vendors_about_secrets_is_never_imported() -> None:
+    program = (
+        "import sys\n"
+        "from agentmem_cli.operations.secrets.loading import _engine\n"
+        "_engine()\n"
+        "print(sorted(name for name in sys.modules if name.startswith('kingfisher')))\n"
+        "import kingfisher_sdk\n"
+        "print(kingfisher_sdk.Scanner.__name__)"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, check=True, text=True
+    )
+
+    assert done.stdout.splitlines() == ["['kingfisher_sdk._native']", "Scanner"]

@@ -16,7 +16,8 @@ from agentmem_cli.operations.imports.packed import Unpacked, packed
 from agentmem_cli.operations.secrets import proof, redaction
 from agentmem_cli.operations.secrets.given import read_literals
 from agentmem_cli.operations.secrets.masks import MASK
-from agentmem_cli.operations.secrets.redaction import Unproven, Wishes, redact_session
+from agentmem_cli.operations.secrets.proof import Unproven
+from agentmem_cli.operations.secrets.redaction import Wishes, redact_session
 from agentmem_cli.operations.secrets.sessions import look_at_session
 from agentmem_cli.session.author import Author
 from agentmem_cli.session.codec import dumps, loads_object

@@ -15,7 +15,8 @@ from agentmem_cli.session.message import Message
 from agentmem_cli.session.reader import load
 from agentmem_cli.session.record import Saved
 from agentmem_cli.session.rewriting import Strings
-from agentmem_cli.session.writer import RECOVERED, append_records, save
+from agentmem_cli.session.writer import append_records, save
+from agentmem_cli.storage.layout import RECOVERED
 from tests.strategies import base64_data
 
 if TYPE_CHECKING:

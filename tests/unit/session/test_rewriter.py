@@ -17,9 +17,9 @@ from agentmem_cli.session.reader import history, load
 from agentmem_cli.session.rewriter import TRIES, rewrite
 from agentmem_cli.session.rewriting import Messages, Rewrite, Strings
 from agentmem_cli.session.session import Session
-from agentmem_cli.session.writer import RECOVERED, save
+from agentmem_cli.session.writer import save
 from agentmem_cli.storage.directory import DirStore
-from agentmem_cli.storage.layout import LOCK
+from agentmem_cli.storage.layout import LOCK, RECOVERED
 from agentmem_cli.storage.memory import MemoryStore
 from agentmem_cli.storage.seen import see
 from tests.unit.session.rewriting_sessions import (
