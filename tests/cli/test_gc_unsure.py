@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agentmem_cli.limits import META_BYTES_MAX
+from agentmem_cli.session.codec import dumps
 from agentmem_cli.storage.layout import REDO
 from tests.cli.running import (
+    at,
     header,
     join,
     ok,
@@ -127,7 +129,8 @@ def test_one_that_does_not_say_so_has_lost_something(root: Path) -> None:
 def _with_splice(root: Path) -> Path:
     """A log whose second record is a splice that names an image, which is gone."""
     entry: Object = {"message": _image(GONE), "id": 1}
-    spliced = record(2, "splice", **{"from": 0, "to": 1, "removed": [0], "with": [entry]})
+    put: Object = {"from": 0, "to": 1, "removed": [0], "with": [entry]}
+    spliced = dumps({"seq": 2, "n": 2, "t": at(2), "type": "splice", **put})
     first = pushed(1, {"role": "user", "content": "text 1"}, id_=0)
     return write(root, "one", "main", join([header(), first, spliced]))
 

@@ -191,6 +191,7 @@ class Streams:
     def __init__(self) -> None:
         self._open: dict[tuple[object, ...], list[Piece]] = {}
         self._sizes: dict[tuple[object, ...], int] = {}
+        """Characters of each since it was looked at last."""
 
     def pass_by(self, line: int, raw: bytes) -> Iterator[Run]:
         """Take the next line; yield the texts that are whole now."""
@@ -215,8 +216,8 @@ class Streams:
                 break
             kept.append(piece)
             size += len(piece.text)
-        self._open[stream] = kept[::-1] if len(kept) < len(held) else []
-        self._sizes[stream] = size if len(kept) < len(held) else 0
+        self._open[stream] = kept[::-1]
+        self._sizes[stream] = 0
 
     @property
     def is_open(self) -> bool:
