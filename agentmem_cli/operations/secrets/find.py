@@ -261,7 +261,7 @@ class Search:
                 continue
             place = Place(name, parts[0].line)
             path, begin, stop = parts[0].path, parts[0].start, parts[0].end
-            if row.fate == "mask" and not self.marks.take(name, parts, mask):
+            if row.fate == "mask" and not self.marks.take(name, run.keys, parts, mask):
                 continue
             # Why: a value in one piece was found with the line, unless what says so came before.
             rows = self._alone if len(parts) == 1 else self.findings.rows
