@@ -179,17 +179,15 @@ class _Finish:
         if not isinstance(listed, dict):
             return
         ours = listed.get("agentmem")
-        holders = [listed.get("names")]
-        if isinstance(ours, dict):
-            holders += [ours.get("logs"), ours.get(LOST_LOGS)]
-        for holder in holders:
+        ours = ours if isinstance(ours, dict) else {}
+        for holder in (listed.get("names"), ours.get("logs"), ours.get(LOST_LOGS)):
             if isinstance(holder, dict) and self._old in holder:
                 holder[self._new] = holder.pop(self._old)
-        if isinstance(ours, dict) and isinstance(sizes := ours.get("logs"), dict):
-            for log in (self._new, *self.logs - {self._old}):
-                if log in sizes:
-                    with staged.open_log(log) as opened:
-                        sizes[log] = opened.size
+        sizes = ours.get("logs")
+        for log in (self._new, *self.logs - {self._old}):
+            if isinstance(sizes, dict) and log in sizes:
+                with staged.open_log(log) as opened:
+                    sizes[log] = opened.size
         staged.write_file(META, dumps(meta))
 
     def _map(self, staged: Staged, name: str) -> None:
