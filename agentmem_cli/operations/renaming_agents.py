@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import ConflictError, UsageError
 from agentmem_cli.operations.imports.adapter import MAIN
 from agentmem_cli.operations.imports.maps import FOLDER, MAP_END, OldMap, body_digest
 from agentmem_cli.operations.renaming import check_plain
+from agentmem_cli.operations.repaired_meta import LOST_LOGS
 from agentmem_cli.operations.rewrites import TOOL
 from agentmem_cli.session.clock import fresh_lineage
 from agentmem_cli.session.codec import dumps, loads_object
-from agentmem_cli.session.keys import CURRENT, SESSION
+from agentmem_cli.session.keys import CURRENT, LOST, SESSION
 from agentmem_cli.session.meta import META
 from agentmem_cli.session.refiling import copied
 from agentmem_cli.session.rewriting import Rewrite
@@ -101,12 +103,16 @@ class _Mentions(Rewrite):
 
     def aside(self, at: Record, aside: Object) -> bool:  # noqa: ARG002 - as above
         told = aside.get("value")
-        if aside.get("kind") != "import.agent" or not isinstance(told, dict):
+        if not isinstance(told, dict):
             return False
-        if told.get("agent") != self._old:
+        if aside.get("kind") == "import.agent" and told.get("agent") == self._old:
+            told["agent"] = self._new
+            return True
+        file = told.get("file")
+        if aside.get("kind") != LOST or not isinstance(file, str):
             return False
-        told["agent"] = self._new
-        return True
+        told["file"] = recovered_as(file, self._old, self._new)
+        return told["file"] != file
 
     def reading(self, name: str, head: bytes) -> How:  # noqa: ARG002 - as above
         return "skip"
@@ -158,8 +164,7 @@ class _Finish:
     def _file(self, staged: Staged, name: str) -> None:
         if name == META:
             self._meta(staged)
-        elif name.startswith(f"{RECOVERED}{self._old}-"):
-            target = f"{RECOVERED}{self._new}{name[len(RECOVERED) + len(self._old) :]}"
+        elif (target := recovered_as(name, self._old, self._new)) != name:
             staged.move_file(name, target)
             self.files.add(target)
         elif name.startswith(FOLDER) and name.endswith(MAP_END):
@@ -174,15 +179,15 @@ class _Finish:
         if not isinstance(listed, dict):
             return
         ours = listed.get("agentmem")
-        holders = [ours.get("logs") if isinstance(ours, dict) else None, listed.get("names")]
-        for holder in holders:
+        ours = ours if isinstance(ours, dict) else {}
+        for holder in (listed.get("names"), ours.get("logs"), ours.get(LOST_LOGS)):
             if isinstance(holder, dict) and self._old in holder:
                 holder[self._new] = holder.pop(self._old)
-        if isinstance(ours, dict) and isinstance(sizes := ours.get("logs"), dict):
-            for log in (self._new, *self.logs - {self._old}):
-                if log in sizes:
-                    with staged.open_log(log) as opened:
-                        sizes[log] = opened.size
+        sizes = ours.get("logs")
+        for log in (self._new, *self.logs - {self._old}):
+            if isinstance(sizes, dict) and log in sizes:
+                with staged.open_log(log) as opened:
+                    sizes[log] = opened.size
         staged.write_file(META, dumps(meta))
 
     def _map(self, staged: Staged, name: str) -> None:
@@ -217,6 +222,19 @@ class _Finish:
             return line
         fields["log"] = self._new
         return dumps(fields)
+
+
+def recovered_as(name: str, old: str, new: str) -> str:
+    """Return what a file of bytes that were set aside of the log *old* is called for *new*.
+
+    Any other one keeps its name: that of a log whose name only begins like *old*, too.
+    """
+    begin, digest = f"{RECOVERED}{old}-", name.rpartition("-")[2]
+    is_of_it = name == begin + digest and _DIGEST.fullmatch(digest) is not None
+    return f"{RECOVERED}{new}-{digest}" if is_of_it else name
+
+
+_DIGEST: Final = re.compile(r"[0-9a-f]{64}\.part")
 
 
 def note_rewrite(header: Object, staged: Staged) -> None:

@@ -45,15 +45,6 @@ class StagedView:
         """Open a log as it will be."""
         return self.batch.open_staged_log(name)
 
-    def read_log(self, name: str) -> bytes:
-        """Return a whole log as it will be."""
-        with self.open_log(name) as opened:
-            return opened.read_at(0, opened.size)
-
-    def files(self) -> list[str]:
-        """Return the names of all files as they will be."""
-        return self.batch.files()
-
     def read_file(self, name: str) -> bytes:
         """Return a file's bytes as they will be."""
         return self.batch.read_file(name)

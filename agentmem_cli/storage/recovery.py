@@ -7,6 +7,7 @@ new (``foreign``): then another program wrote meanwhile and nothing is forced.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import TYPE_CHECKING
 
@@ -91,7 +92,8 @@ def _cut_back(root: Folder, step: redo.Step) -> None:
 def _sync_folders(root: Folder, steps: Iterable[redo.Step]) -> None:
     # What a crashed program renamed may not have reached the disk yet.
     for folders in dict.fromkeys(split(step.target)[0] for step in steps):
-        with root.walk(folders) as folder:
+        # Why: what was to be removed may be gone with its folder.
+        with contextlib.suppress(FileNotFoundError), root.walk(folders) as folder:
             folder.sync()
 
 

@@ -181,8 +181,11 @@ class Swap:
         if (made.st_uid, made.st_gid) != (self._stat.st_uid, self._stat.st_gid):
             os.fchown(self._written, self._stat.st_uid, self._stat.st_gid)
         if hasattr(os, "listxattr"):
+            names: list[str] = []
             with contextlib.suppress(OSError):  # not every disk has them
-                for name in os.listxattr(self._source):
+                names = os.listxattr(self._source)
+            for name in names:
+                with contextlib.suppress(OSError):  # one that only the system may set
                     os.setxattr(self._written, name, os.getxattr(self._source, name))
         os.fchmod(self._written, stat.S_IMODE(self._stat.st_mode))
 

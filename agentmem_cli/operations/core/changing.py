@@ -103,11 +103,6 @@ class Changed(NamedTuple):
     passed: tuple[Edit, ...] = ()
     """Newer changes that an undo left, the newest first."""
 
-    @property
-    def values(self) -> CoreValues:
-        """Core memory as it stood before."""
-        return self.plan.before
-
 
 def change(store: DirStore, log: str, request: Request, make: Callable[[Current], Wish]) -> Changed:
     """Make a change of core memory: everything of it as one append, or nothing.

@@ -193,14 +193,12 @@ def _made(
     yours = None if text is None else draft(kind, text[1], text[0], like=base)
     if _same(base, now):
         return yours
-    if yours is None or (now is None and base is not None):
+    if yours is None or now is None:
         raise BlockChanged(
             f"the block {kind.value!r}",
             "none" if now is None else now.digest(),
             None if now is None else now.by,
         )
-    if now is None:
-        return yours
     return merged(base, yours, now, current.past)
 
 

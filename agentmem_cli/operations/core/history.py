@@ -182,7 +182,10 @@ def _version(
     value = fold.value(noted)
     kind = type_of(noted.key)
     new = _block(kind, value)
-    tells = new is not None or (kind is None and is_usable(noted.key, value))
+    # Why an object: a bound that is a number alone is one, but cannot say who set it.
+    tells = new is not None or (
+        isinstance(value, dict) and kind is None and is_usable(noted.key, value)
+    )
     before: JSON = None
     old: StoredBlock | None = None
     said = value if tells else None

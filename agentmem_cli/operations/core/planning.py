@@ -226,7 +226,7 @@ class Plan(NamedTuple):
         """Return the record of a value, or, where it has no room for who and why, two."""
         value = None if after is None else after.value
         record = Saved(key, value, None if after is None else after.data)
-        if is_usable(key, value) or not self.told.fields:
+        if (isinstance(value, dict) and is_usable(key, value)) or not self.told.fields:
             return [record]
         # Why: the record before says it, and all else as it was, so far as that can be read.
         now: JSON = self.before.raw.get(key)
@@ -300,8 +300,11 @@ def plan(  # noqa: PLR0913 - what a change is made of
         if config:
             bound, kept = read_max_bytes(dict(config)), _said(dict(config), told)
     moved = tuple(_others(values, others or {}))
-    if any(each.key == CONFIG for each in moved):
-        bound = CORE_MEMORY_BYTES_MAX
+    for each in moved:
+        if each.key == CONFIG:
+            value = None if each.after is None else each.after.value
+            # Why also then a bound: a number alone is one.
+            bound = read_max_bytes(value) if is_usable(CONFIG, value) else CORE_MEMORY_BYTES_MAX
     asked = (*map(key_of, wanted), *(() if config is None else (CONFIG,)), *(others or {}))
     return Plan(values, changes, kept, bound, told, asked, moved, dict(others or {}))
 

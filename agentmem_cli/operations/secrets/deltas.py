@@ -13,6 +13,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.operations.secrets.literals import automaton, places
+from agentmem_cli.operations.secrets.marks import event_key
 from agentmem_cli.session.codec import loads_fast
 
 if TYPE_CHECKING:
@@ -169,8 +170,10 @@ def _texts(
 class Run:
     """Pieces of one message, and the text they make."""
 
-    def __init__(self, pieces: list[Piece]) -> None:
+    def __init__(self, pieces: list[Piece], keys: dict[int, bytes]) -> None:
+        """Join *pieces*; *keys* has the `event_key` of each line that one stands in."""
         self.pieces = pieces
+        self.keys = keys
         self.text = "".join(piece.text for piece in pieces)
 
     def parts(self, start: int, end: int) -> Iterator[Part]:
@@ -191,6 +194,8 @@ class Streams:
     def __init__(self) -> None:
         self._open: dict[tuple[object, ...], list[Piece]] = {}
         self._sizes: dict[tuple[object, ...], int] = {}
+        """Characters of each since it was looked at last."""
+        self._keys: dict[int, bytes] = {}
 
     def pass_by(self, line: int, raw: bytes) -> Iterator[Run]:
         """Take the next line; yield the texts that are whole now."""
@@ -198,13 +203,14 @@ class Streams:
         if not pieces:
             yield from self.end()
             return
+        self._keys[line] = event_key(raw)
         for piece in pieces:
             for stream in dict.fromkeys((piece.stream, piece.loose)):
                 held = self._open.setdefault(stream, [])
                 held.append(piece)
                 size = self._sizes[stream] = self._sizes.get(stream, 0) + len(piece.text)
                 if size > RUN_CHARACTERS_MAX:
-                    yield Run(held)
+                    yield Run(held, self._keys)
                     self._keep_end(stream, held)
 
     def _keep_end(self, stream: tuple[object, ...], held: list[Piece]) -> None:
@@ -215,8 +221,10 @@ class Streams:
                 break
             kept.append(piece)
             size += len(piece.text)
-        self._open[stream] = kept[::-1] if len(kept) < len(held) else []
-        self._sizes[stream] = size if len(kept) < len(held) else 0
+        self._open[stream] = kept[::-1]
+        self._sizes[stream] = 0
+        lines = {piece.line for pieces in self._open.values() for piece in pieces}
+        self._keys = {line: self._keys[line] for line in lines}
 
     @property
     def is_open(self) -> bool:
@@ -231,7 +239,8 @@ class Streams:
         told = {
             tuple((each.line, each.path) for each in held): held for held in self._open.values()
         }
-        runs = [Run(pieces) for pieces in told.values() if len(pieces) > 1]
+        runs = [Run(pieces, self._keys) for pieces in told.values() if len(pieces) > 1]
+        self._keys = {}
         self._open.clear()
         self._sizes.clear()
         yield from runs

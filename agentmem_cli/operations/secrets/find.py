@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeAlias
 
 from agentmem_cli.operations.secrets.blocks import blocks, lines_of
 from agentmem_cli.operations.secrets.deltas import Run, Streams, joined, may_stream
-from agentmem_cli.operations.secrets.findings import Findings, Place
+from agentmem_cli.operations.secrets.findings import Findings, Place, beyond
 from agentmem_cli.operations.secrets.looking import Eye, Found, gathered
 from agentmem_cli.operations.secrets.marks import Marks, Spot, Streamed, event_key
 from agentmem_cli.operations.secrets.plain import Characters, Plain
@@ -101,6 +101,8 @@ class Search:
         self.eye = Eye(looking)
         self.findings.values.update(looking.given.literals)
         self._advance = advance
+        self._alone: list[Finding] = []
+        """What stands in one piece of a streamed message, and may be known by those before it."""
         self._pool = ThreadPoolExecutor(max(1, looking.threads), "agentmem-scan")
         self._blocks: deque[Future[_Held]] = deque()
         self._waiting: deque[Future[list[_Seen]] | list[_Seen]] = deque()
@@ -137,17 +139,25 @@ class Search:
         for run in streams.end():
             self._run(name, run)
         self._gather(0)
-        own = self.findings.rows[before:]
-        self.findings.rows[before:] = sorted(own, key=lambda row: row.place.line)
+        self._end(before)
 
     def whole(self, name: str, data: bytes, *, is_log: bool = False) -> None:
         """Look at a JSON document."""
         self.seen(data)
         self.findings.events += 1
+        before = len(self.findings.rows)
         self._take(event_key(data), self.eye.look(data, Place(name), is_record=is_log))
         for run in joined([(0, data)]) if may_stream(data) else ():
             self.marks.documents.add(name)
             self._run(name, run)
+        self._end(before)
+
+    def _end(self, before: int) -> None:
+        """Put what one source holds in order: its findings are those from *before* on."""
+        own = self.findings.rows[before:]
+        own += beyond(self._alone, own)
+        self._alone = []
+        self.findings.rows[before:] = sorted(own, key=lambda row: row.place.line)
 
     def seen(self, data: bytes) -> None:
         """Note that *data* is being looked at."""
@@ -250,13 +260,15 @@ class Search:
         for row in found.rows:
             parts = list(run.parts(text.at(row.start), text.at(row.end)))
             mask = next(spots).mask if row.fate == "mask" else ""
-            if len(parts) < 2:  # noqa: PLR2004 - in one piece it was found with the line
+            if not parts:
                 continue
             place = Place(name, parts[0].line)
             path, begin, stop = parts[0].path, parts[0].start, parts[0].end
-            if row.fate == "mask" and not self.marks.take(name, parts, mask):
+            if row.fate == "mask" and not self.marks.take(name, run.keys, parts, mask):
                 continue
-            self.findings.rows.append(row._replace(place=place, path=path, start=begin, end=stop))
+            # Why: a value in one piece was found with the line, unless what says so came before.
+            rows = self._alone if len(parts) == 1 else self.findings.rows
+            rows.append(row._replace(place=place, path=path, start=begin, end=stop))
         self.findings.parts.update(found.parts)
         for value, kind in found.values.items():
             self.findings.values.setdefault(value, kind)
@@ -314,8 +326,11 @@ class _Gathering:
 
     def _keep_end(self) -> None:
         size = count = 0
-        while count < len(self._lines) - 1 and size + len(self._lines[-1 - count]) < TEXT_OVERLAP:
-            size += len(self._lines[-1 - count]) + 1
+        for line in reversed(self._lines):
+            # Why the last one even if it is longer: what begins in it may end in the next.
+            if size + len(line) >= (TEXT_OVERLAP if count else TEXT_BYTES):
+                break
+            size += len(line) + 1
             count += 1
         self._first += len(self._lines) - count
         self._lines = self._lines[len(self._lines) - count :]

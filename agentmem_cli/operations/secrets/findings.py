@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
@@ -74,10 +73,6 @@ class Findings:
         self.events = 0
         self.size = 0
 
-    def counts(self) -> dict[str, int]:
-        """Return how many of each kind are to be masked."""
-        return dict(sorted(Counter(row.kind for row in self.rows if row.fate == "mask").items()))
-
     def to_mask(self) -> list[Finding]:
         """Return what is to be masked."""
         return [row for row in self.rows if row.fate == "mask"]
@@ -86,13 +81,17 @@ class Findings:
         """Return what stays though it is sure: in structure, names, bytes that are no text."""
         return [row for row in self.rows if row.fate in {"structural", "name", "bytes"}]
 
-    def add(self, other: Findings) -> None:
-        """Take up what *other* found."""
-        self.rows += other.rows
-        self.unread += other.unread
-        for value, kind in other.values.items():
-            self.values.setdefault(value, kind)
-        self.parts.update(other.parts)
-        self.opaque += other.opaque
-        self.events += other.events
-        self.size += other.size
+
+def beyond(rows: list[Finding], told: list[Finding]) -> list[Finding]:
+    """Return those of *rows* that stand in a string at no place where one of *told* does."""
+    at: dict[tuple[str, int, Path], list[Finding]] = {}
+    for each in told if rows else ():
+        at.setdefault((each.place.name, each.place.line, each.path), []).append(each)
+    return [
+        row
+        for row in rows
+        if not any(
+            row.start < each.end and each.start < row.end
+            for each in at.get((row.place.name, row.place.line, row.path), ())
+        )
+    ]

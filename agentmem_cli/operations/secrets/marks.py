@@ -42,6 +42,7 @@ class Marks:
     Attributes:
         spots: Of events, by `event_key`.
         lines: Of pieces of streamed messages, by source and line.
+        numbers: The lines of those in a source that are one event, by its `event_key`.
         probes: Texts of which one is in every line that has such a place.
         streamed: Sources in which messages were streamed in pieces.
         documents: Those of them that are one JSON document.
@@ -50,13 +51,31 @@ class Marks:
     def __init__(self) -> None:
         self.spots: dict[bytes, list[Spot]] = {}
         self.lines: dict[tuple[str, int], list[Streamed]] = {}
+        self.numbers: dict[tuple[str, bytes], set[int]] = {}
         self.probes: set[str] = set()
         self.streamed: set[str] = set()
         self.documents: set[str] = set()
         self._taken: set[tuple[str, int, Streamed]] = set()
 
-    def take(self, name: str, parts: Iterable[Part], mask: str) -> bool:
+    def parts_of(self, name: str, number: int, raw: bytes, *, is_record: bool) -> list[Streamed]:
+        """Return what is to be masked of a line by its place in the source *name*.
+
+        Why a record by its bytes: the lines of a log are not counted when they pass, and
+        its stamp does not tell which one it is where lines are blank, missing or damaged.
+        """
+        if not self.lines:
+            return []
+        numbers = self.numbers.get((name, event_key(raw)), ()) if is_record else (number,)
+        return [part for each in numbers for part in self.lines.get((name, each), ())]
+
+    def take(self, name: str, keys: dict[int, bytes], parts: Iterable[Part], mask: str) -> bool:
         """Note that *parts* of the source *name* are one value; the first gets its mask.
+
+        Args:
+            name: The source.
+            keys: The `event_key` of each line.
+            parts: Where the value stands.
+            mask: What is to stand there.
 
         Returns:
             Whether that is new.
@@ -66,6 +85,7 @@ class Marks:
             piece = Streamed(part.path, part.start, part.end, mask if part.is_first else "")
             if (name, part.line, piece) not in self._taken:
                 self._taken.add((name, part.line, piece))
+                self.numbers.setdefault((name, keys[part.line]), set()).add(part.line)
                 self.lines.setdefault((name, part.line), []).append(piece)
                 is_new = True
         return is_new

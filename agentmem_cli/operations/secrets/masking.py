@@ -78,7 +78,7 @@ class Masker:
             is_record: Whether it is a record of a session's log.
         """
         spots = self._marks.spots.get(event_key(raw), []) if self._marks.spots else []
-        parts = self._marks.lines.get((name, number), ()) if self._marks.lines else ()
+        parts = self._marks.parts_of(name, number, raw, is_record=is_record)
         event = event_of(raw, is_record=is_record, book=book_of(name))
         place = Place(name, number)
         if isinstance(event, Document):
@@ -220,7 +220,7 @@ class Masker:
                     continue
                 found.append(self._row(Place(name, parts[0].line), parts[0].path, hit, "mask"))
                 mask = self._mask(hit.value)
-                self._marks.take(name, parts, mask)
+                self._marks.take(name, run.keys, parts, mask)
         return found
 
 

@@ -15,9 +15,10 @@ from agentmem_cli.operations.secrets.sessions import (
     file_name,
     how_to_read,
     log_name,
+    streamed_again,
     windows,
 )
-from agentmem_cli.operations.secrets.single import events, numbered, places
+from agentmem_cli.operations.secrets.single import places
 from agentmem_cli.session.rewriting import HEAD_BYTES
 
 if TYPE_CHECKING:
@@ -93,10 +94,10 @@ def prove(
         folder, _, rest = where.partition("/")
         if folder == "files" and rest in staged.files():
             with staged.open_file(rest) as opened:
-                proof.left += masker.joined(where, events(Reader(opened), where, looked.marks))
+                proof.left += streamed_again(masker, where, opened, looked.marks)
         elif folder == "logs" and rest.removesuffix(".jsonl") in staged.logs():
             with staged.open_log(rest.removesuffix(".jsonl")) as opened:
-                proof.left += masker.joined(where, numbered(Reader(opened)))
+                proof.left += streamed_again(masker, where, opened, looked.marks)
     return proof.left
 
 

@@ -84,10 +84,6 @@ class Masking(Rewrite):
         new = self.masker.lines_of(file_name(name), whole)
         return data if new is whole else packed(new)
 
-    def value(self, at: Place, key: str, value: JSON) -> tuple[JSON, bool]:  # noqa: ARG002 - as in `Rewrite`
-        """Leave it: all of a record is masked by `line`."""
-        return value, False
-
     def key(self, at: Place, key: str) -> str:  # noqa: ARG002 - as in `Rewrite`
         """Mask a saved value's key where a map repeats it."""
         return self.masker.text(key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import AgentMemError
@@ -24,6 +25,7 @@ from agentmem_cli.storage.store import open_file_of, open_log_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from agentmem_cli.operations.secrets.findings import Finding
     from agentmem_cli.operations.secrets.looking import Looking
     from agentmem_cli.operations.secrets.marks import Marks
     from agentmem_cli.session.rewriting import How
@@ -89,8 +91,17 @@ def masker_of(store: Store, looked: Looked, looking: Looking) -> Masker:
     masker = Masker(looked.findings, looked.marks, looking)
     for name in sorted(looked.marks.streamed):
         with _opened(store, name) as opened:
-            masker.joined(name, events(Reader(opened), name, looked.marks))
+            streamed_again(masker, name, opened, looked.marks)
     return masker
+
+
+def streamed_again(masker: Masker, name: str, opened: LogFile, marks: Marks) -> list[Finding]:
+    """Look for all values in the streamed messages of a log or file; return what was found."""
+    if not is_packed(opened.read_at(0, HEAD_BYTES)):
+        return masker.joined(name, events(Reader(opened), name, marks))
+    with suppress(AgentMemError):  # it was told as unread
+        return masker.joined(name, events(Unpacking(opened), name, marks))
+    return []
 
 
 def _opened(store: Store, name: str) -> LogFile:
