@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 from typing import TYPE_CHECKING
@@ -672,3 +673,22 @@ def test_links_and_pipes_among_logs_and_files_stay_and_are_told(root: Path, tmp_
     assert secret.read_bytes() == b"junk\njunk\n"
     assert {left["kind"] for left in done.object["left"]} == {"link", "no-file"}
     assert done.status == 1
+
+
+def test_of_several_sessions_an_error_says_what_it_leaves_behind(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        error = OSError(errno.EROFS, os.strerror(errno.EROFS), "x")
+        error.add_note("the next command on this session finishes it")
+        raise error
+
+    for name in ("one", "two"):
+        write(root, name, "main", join([*GOOD[:2], b"junk", *GOOD[2:]]))
+    monkeypatch.setattr("agentmem_cli.operations.repairing.repair", refused)
+
+    plain = run("repair", "--all", "--force")
+    told = run("repair", "--all", "--force", "--json")
+
+    assert plain.err.count("the next command on this session finishes it") == 2
+    assert "next command" in told.objects[0]["error"]["message"]
