@@ -16,6 +16,9 @@ META_BYTES_MAX: Final = 1 << 20
 REDO_BYTES_MAX: Final = 256 << 20
 """Bytes of a redo file that is still read: some 600,000 steps."""
 
+GIVEN_BYTES_MAX: Final = 256 << 20
+"""Bytes of a file or of standard input that a command takes as a whole; a device never ends."""
+
 CHUNK_BYTES: Final = 1 << 20
 """Bytes read at once when a log is streamed."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -169,13 +168,15 @@ def _messages(file: str, role: str | None) -> list[Message]:
 def _read(file: str) -> bytes:
     import sys
 
+    from agentmem_cli.storage.named import read_bounded, read_named
+
     if file != "-":
-        return Path(file).read_bytes()
+        return read_named(file)
     if sys.stdin.isatty():
         from agentmem_cli.cli.output import talk
 
         talk("Reading standard input; end it with Ctrl-D.")
-    return sys.stdin.buffer.read()
+    return read_bounded(sys.stdin.buffer, "standard input")
 
 
 def _author(name: str | None) -> Author | None:

@@ -89,13 +89,14 @@ def _until_kept(
     from agentmem_cli.operations.core.document import CONFLICTS, again, keep, saved
     from agentmem_cli.operations.core.history import edits
     from agentmem_cli.operations.core.looking import follow, look
+    from agentmem_cli.storage.named import read_named
 
     while True:
         path.write_bytes(doc.data)
         path.chmod(0o600)
         _run(command, path)
         try:
-            data = path.read_bytes()
+            data = read_named(path)
         except FileNotFoundError:
             raise UsageError("the editor took the file away; nothing was changed") from None
         wanted = saved(doc, data)

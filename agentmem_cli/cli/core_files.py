@@ -99,9 +99,10 @@ def _check_targets(
 def _write(path: Path, data: bytes, *, force: bool) -> int:
     from agentmem_cli.operations.exports.targets import is_stream
     from agentmem_cli.storage.files import write_atomically
+    from agentmem_cli.storage.named import names_file
 
     if is_stream(path):
-        with path.open("wb") as stream:
+        with names_file(path), path.open("wb") as stream:
             return stream.write(data)
     return write_atomically(path, [data], over=force)
 

@@ -232,12 +232,13 @@ def text_of(words: str | None, what: str = "TEXT") -> str:
         check_text(words, what, hint="Give it on standard input.")
         return words
     from agentmem_cli.operations.core.exchange import decode
+    from agentmem_cli.storage.named import read_bounded
 
     if sys.stdin.isatty():
         from agentmem_cli.cli.output import talk
 
         talk("Reading standard input; end it with Ctrl-D.")
-    return decode(sys.stdin.buffer.read(), "standard input")
+    return decode(read_bounded(sys.stdin.buffer, "standard input"), "standard input")
 
 
 def check_text(words: str | None, what: str, *, hint: str | None = None) -> None:

@@ -287,6 +287,7 @@ def write_pieces(
     """Write *pieces* to a file, or to standard output where *target* is None."""
     from agentmem_cli.operations.exports.targets import is_stream
     from agentmem_cli.storage.files import write_atomically
+    from agentmem_cli.storage.named import names_file
 
     if target is not None and not is_stream(target):
         try:
@@ -299,7 +300,7 @@ def write_pieces(
             raise OSError(error.errno, error.strerror, str(target)) from error
     size = 0
     if target is not None:
-        with target.open("wb", buffering=0) as stream:
+        with target.open("wb", buffering=0) as stream, names_file(target):
             for piece in pieces:
                 size += len(piece)
                 rest = memoryview(piece)

@@ -65,7 +65,7 @@ def report(error: BaseException, arguments: Sequence[str]) -> int:
     words = _before_end(arguments)
     if "--debug" in words:
         _tell_trace(error)
-    failure = _with_command(_with_notes(explain(error), error), words)
+    failure = _with_command(explain(error), words)
     if "--json" in words:
         _tell_json(failure)
     else:
@@ -76,7 +76,11 @@ def report(error: BaseException, arguments: Sequence[str]) -> int:
 
 
 def explain(error: BaseException) -> Failure:
-    """Say what *error* is to a person and to a program."""
+    """Say what *error* is to a person and to a program, and what it leaves behind."""
+    return _with_notes(_explain(error), error)
+
+
+def _explain(error: BaseException) -> Failure:
     if isinstance(error, AgentMemError):
         candidates = error.candidates if isinstance(error, AmbiguousError) else ()
         hint = error.hint

@@ -64,11 +64,13 @@ class Receipts:
 
     def add(self, record: bytes) -> None:
         """Add *record*, a line; it is on the disk when this returns."""
+        from agentmem_cli.storage.named import names_file
         from agentmem_cli.storage.streams import write_whole
 
         descriptor = self._open()
         try:
-            write_whole(descriptor, record)
+            with names_file(self._path):
+                write_whole(descriptor, record)
         finally:
             os.close(descriptor)
 

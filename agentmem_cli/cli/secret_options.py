@@ -217,7 +217,7 @@ def _key(settings: Settings, wishes: Wishes, *, looks_only: bool) -> bytes | Non
     except OSError as error:
         if looks_only and not wishes.keep:
             return None  # Why: a look needs none; in a build there may be no place for it.
-        where = f"{settings.config_folder}: {error.strerror or error}"
+        where = f"{error.filename or settings.config_folder}: {error.strerror or error}"
         msg = f"the key of masks cannot be read or made: {where}"
         raise AgentMemError(msg, hint="--no-fingerprint works without a key.") from None
 

@@ -192,13 +192,14 @@ def unset(
 def _read(words: str | None, *, text: bool) -> JSON:
     """Read a value from *words*, or from standard input."""
     from agentmem_cli.session.codec import loads
+    from agentmem_cli.storage.named import read_bounded
 
     if words in (None, "-"):
         if sys.stdin.isatty():
             from agentmem_cli.cli.output import talk
 
             talk("Reading standard input; end it with Ctrl-D.")
-        data, where = sys.stdin.buffer.read(), "standard input"
+        data, where = read_bounded(sys.stdin.buffer, "standard input"), "standard input"
     else:
         assert words is not None
         data, where = words.encode("utf-8", "surrogateescape"), "the value"

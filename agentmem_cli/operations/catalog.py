@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from agentmem_cli.errors import AmbiguousError, Io, NotFoundError, UsageError
 from agentmem_cli.session.keys import SESSION
 from agentmem_cli.storage.layout import FILES, LOG_END, LOGS, TRASH
+from agentmem_cli.storage.root import is_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +41,7 @@ def names(root: str) -> list[str]:
             found = [
                 entry.name
                 for entry in entries
-                if not entry.name.endswith(TRASH) and entry.name[0] != "." and entry.is_dir()
+                if not entry.name.endswith(TRASH) and entry.name[0] != "." and is_folder(entry)
             ]
     except FileNotFoundError:
         return []
@@ -174,6 +175,11 @@ def _id_of(root: Path, path: str) -> str:
     return name if same else path
 
 
+def is_linked(found: Found) -> bool:
+    """Whether a session is a link under the root: what it leads to is not the root's to change."""
+    return os.sep not in found.id and os.path.islink(found.path)
+
+
 def open_session(found: Found, *, lock_wait_s: float, finish: bool = True) -> DirStore:
     """Open a session's store.
 
@@ -183,6 +189,9 @@ def open_session(found: Found, *, lock_wait_s: float, finish: bool = True) -> Di
         finish: Finish first what a crash left undone, so that what is shown
             is the old state or the new.
 
+    Returns:
+        It; where a link under the root stands for it, every change is refused.
+
     Raises:
         OldLayout: It has an older layout.
         Io: The operating system refused.
@@ -191,6 +200,7 @@ def open_session(found: Found, *, lock_wait_s: float, finish: bool = True) -> Di
 
     try:
         store = DirStore.open(found.path, lock_wait_s=lock_wait_s)
+        store.look_only = is_linked(found)
         if finish and store.pending():
             store.recover()
     except OSError as error:

@@ -6,11 +6,11 @@ lost a record. Else it may be all that is left of a message.
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from agentmem_cli.errors import DamageError, SessionError
 from agentmem_cli.operations.lost import lost_in
+from agentmem_cli.operations.set_aside import may_hide_names
 from agentmem_cli.operations.strays import LINK, NO_FILE, STRAY, strays
 from agentmem_cli.session.fold import BAD_STAMP, NOT_APPLIED
 from agentmem_cli.session.images import BLOB_FOLDER
@@ -161,10 +161,7 @@ def _noted(store: DirStore, rewritten: set[str], lost: list[Doubt]) -> Iterator[
 
 
 def _set_aside(store: DirStore) -> Iterator[Doubt]:
-    """Yield the bytes that were set aside: half a record may be among them, and half a name."""
+    """Yield what was set aside and does not tell what it named."""
     for name in store.files():
-        if name.startswith(RECOVERED) and not _OF_A_BLOB.match(name.removeprefix(RECOVERED)):
-            yield Doubt(name, "bytes of it were set aside")
-
-
-_OF_A_BLOB: Final = re.compile(r"[0-9a-f]{64}\.")
+        if name.startswith(RECOVERED) and may_hide_names(store, name):
+            yield Doubt(name, "bytes were set aside that do not tell what they named")

@@ -11,6 +11,7 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.storage.layout import LOG_END, LOGS, TRASH
+from agentmem_cli.storage.root import is_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -63,7 +64,7 @@ def sessions(
             name = entry.name
             # Why in this order: 100,000 names are walked through, and most are plain.
             word = name if name.isascii() and name.isprintable() else shown(name)
-            if word.startswith(begun) and _is_offered(name, begun) and entry.is_dir():
+            if word.startswith(begun) and _is_offered(name, begun) and is_folder(entry):
                 found.append((word, name))
     about = [""] * OFFERED_MAX
     if len(found) > OFFERED_MAX:

@@ -8,6 +8,7 @@ from agentmem_cli.errors import ConflictError
 from agentmem_cli.operations.repaired import Left, Mended
 from agentmem_cli.operations.strays import BAD_NAME, LINK, NO_FILE
 from agentmem_cli.operations.verify import PROBLEM, verify
+from agentmem_cli.session.fold import BAD_STAMP
 from agentmem_cli.storage import oddities
 from agentmem_cli.storage.care import unfinished
 from agentmem_cli.storage.layout import FILES, REDO
@@ -66,8 +67,13 @@ def _unfinished(store: DirStore, *, dry_run: bool) -> list[Mended]:
 
 def left_as(found: Finding) -> Left:
     """Return a problem of `verify` as what a repair leaves, with what to do about it."""
-    how = _BY_HAND.get(found.kind)
-    return Left(found.kind, found.where, f"{found.why}; {how}" if how else found.why)
+    return left_with(found.kind, found.where, found.why)
+
+
+def left_with(kind: str, where: str, why: str) -> Left:
+    """Return what a repair leaves, with what to do about it."""
+    how = _BY_HAND.get(kind)
+    return Left(kind, where, f"{why}; {how}" if how else why)
 
 
 def left_alone(store: DirStore, progress: Callable[[int], None] | None = None) -> list[Left]:
@@ -91,5 +97,9 @@ _BY_HAND: Final = {
     LINK: "put what it leads to in its place, or remove it, by hand",
     NO_FILE: "move it elsewhere by hand",
     BAD_NAME: "give it another name by hand",
+    # Why none goes: nothing says from which one the conversation went on.
+    BAD_STAMP: "the records stay as they are; show, log and export give them all",
 }
-_STAYING: Final = frozenset({*_BY_HAND, "unreadable", "stray-conversation", "bad-map"})
+_STAYING: Final = frozenset(
+    {LINK, NO_FILE, BAD_NAME, "unreadable", "stray-conversation", "bad-map"}
+)

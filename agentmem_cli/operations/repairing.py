@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 from agentmem_cli.operations.lost import NamedBlobs
 from agentmem_cli.operations.repaired import Left, Mended, Repaired, recovered_name, told_of
 from agentmem_cli.operations.repaired_meta import StagedView, mend_meta
-from agentmem_cli.operations.repaired_places import left_alone, left_by_hand, mend_places
+from agentmem_cli.operations.repaired_places import left_alone, left_by_hand, left_with, mend_places
 from agentmem_cli.session.aside import Aside
 from agentmem_cli.session.change import ChangeRecord, SetAside
 from agentmem_cli.session.damaged import survey
@@ -149,7 +149,7 @@ class _Work:
         for log in self._store.logs():
             damages = self._end(log).damages
             damaged += len(damages)
-            self.left += [Left(each.kind, log, each.why) for each in damages]
+            self.left += [left_with(each.kind, log, each.why) for each in damages]
         if not self._refused:
             # Why only then: what a newer program says of a log is not to be said anew here.
             self.done += mend_meta(self._view, logs_change=self._edited, damaged=damaged)

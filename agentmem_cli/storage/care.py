@@ -84,7 +84,9 @@ def _is_held(folder: str) -> bool:
     except ImportError:
         return False
     try:
-        descriptor = os.open(os.path.join(folder, LOCK), os.O_RDONLY | os.O_NOFOLLOW)
+        descriptor = os.open(
+            os.path.join(folder, LOCK), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+        )
     except OSError:
         return False
     try:
@@ -117,7 +119,7 @@ def clear_leftovers(store: DirStore) -> list[str]:
         Busy: The lock was not free in time.
         OSError: The system refused.
     """
-    with held(str(store.path), store.lock_wait_s) as lock, Folder.at(str(store.path)) as root:
+    with store.held() as lock, Folder.at(str(store.path)) as root:
         found = [path for path in leftovers(root) if split(path)[1] not in lock.live]
         if found:
             clear(root, lock.live)
@@ -131,7 +133,7 @@ def tighten(store: DirStore) -> list[str]:
         Busy: The lock was not free in time.
         OSError: The system refused.
     """
-    with held(str(store.path), store.lock_wait_s), Folder.at(str(store.path)) as root:
+    with store.held(), Folder.at(str(store.path)) as root:
         found = loose(root)
         # Why the outermost last: a folder that keeps others out hides what it holds from a look.
         for path in reversed(found):

@@ -53,12 +53,13 @@ class DirStore:
     crash left undone, and is durable when it returns.
     """
 
-    __slots__ = ("_root", "lock_wait_s")
+    __slots__ = ("_root", "lock_wait_s", "look_only")
 
     def __init__(self, root: str, lock_wait_s: float) -> None:
         """Use the directory *root* unchecked; `open` is the way in."""
         self._root = root
         self.lock_wait_s = lock_wait_s
+        self.look_only = False  # whether every change is refused
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, lock_wait_s: float = LOCK_WAIT_S) -> Self:
@@ -107,7 +108,7 @@ class DirStore:
             Io: It cannot be taken at all.
             ConflictError: What a crash left undone cannot be finished.
         """
-        with self._held(wait_s) as lock:
+        with self.held(wait_s) as lock:
             self._finish(lock)
             yield
 
@@ -123,7 +124,7 @@ class DirStore:
         """
         from agentmem_cli.storage.batch import DirBatch
 
-        with self._held(wait_s) as lock:
+        with self.held(wait_s) as lock:
             self._finish(lock)
             with Folder.at(self._root) as root:
                 batch = DirBatch(root, lock)
@@ -159,7 +160,7 @@ class DirStore:
         """
         if not self.pending():
             return False
-        with self._held(None) as lock:
+        with self.held() as lock:
             return self._finish(lock)
 
     def tidy(self) -> None:
@@ -185,13 +186,15 @@ class DirStore:
 
         if not self.pending():
             return []
-        with self._held(None) as lock, Folder.at(self._root) as root:
+        with self.held() as lock, Folder.at(self._root) as root:
             return give_up(root, lock.live)
 
-    def _held(self, wait_s: float | None) -> AbstractContextManager[SessionLock]:
-        from agentmem_cli.storage.locks import held
+    def held(self, wait_s: float | None = None) -> AbstractContextManager[SessionLock]:
+        """Hold the lock and finish nothing; Io where the session is only looked at."""
+        from agentmem_cli.storage import locks
 
-        return held(self._root, self.lock_wait_s if wait_s is None else wait_s)
+        wait_s = self.lock_wait_s if wait_s is None else wait_s
+        return locks.held(self._root, wait_s, look_only=self.look_only)
 
     def _finish(self, lock: SessionLock) -> bool:
         # Also inside a longer hold: a change that failed half-way may have left its redo file.
@@ -320,9 +323,7 @@ class DirStore:
     def _stat(self, path: str) -> Stat:
         folders, name = split(path)
         with Folder.at(self._root) as root, root.walk(folders) as folder:
-            found = folder.found(name)
-            if found is None:
-                found = folder.lstat(name)
+            found = folder.found(name) or folder.lstat(name)
         return Stat(found.st_size, found.st_mtime_ns, stat.S_IMODE(found.st_mode))
 
     # -- care --------------------------------------------------------------
@@ -376,7 +377,7 @@ class DirStore:
         trash = f"{place}{TRASH}"
         if os.path.lexists(trash):
             trash = f"{place}.{token()}{TRASH}"
-        with self._held(None):
+        with self.held():
             if os.name != "nt":
                 # Whoever waits at the lock finds its file gone, and so the session.
                 rename_folder(place, trash)

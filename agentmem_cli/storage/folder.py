@@ -29,6 +29,7 @@ USES_DESCRIPTORS: Final = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOL
 _GUARD: Final = (
     getattr(os, "O_NOFOLLOW", 0)
     | getattr(os, "O_NONBLOCK", 0)  # a FIFO must not make us wait for its other end
+    | getattr(os, "O_NOCTTY", 0)  # nor a terminal become ours
     | getattr(os, "O_CLOEXEC", 0)
     | getattr(os, "O_BINARY", 0)
 )

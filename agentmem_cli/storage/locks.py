@@ -235,13 +235,19 @@ def lock_of(folder: str) -> SessionLock:
 
 
 @contextmanager
-def held(folder: str, wait_s: float) -> Iterator[SessionLock]:
+def held(folder: str, wait_s: float, *, look_only: bool = False) -> Iterator[SessionLock]:
     """Hold the lock of the session directory *folder* for the block; re-entrant.
 
     Raises:
         Busy: It was not free within *wait_s* seconds.
-        Io: It cannot be taken at all; nothing was written.
+        Io: It cannot be taken at all, or *look_only* is set, as a link stands for the session;
+            nothing was written.
     """
+    if look_only:
+        real = os.path.realpath(folder)
+        msg = f"{folder} is a link to {real}, which is looked at and not changed"
+        raise Io(msg, hint="Name the folder that it leads to.")
+    _refuse_nowhere(folder)
     lock = lock_of(folder)
     lock.acquire(max(wait_s, 0.0))
     owner = os.getpid()
@@ -250,6 +256,20 @@ def held(folder: str, wait_s: float) -> Iterator[SessionLock]:
     finally:
         if os.getpid() == owner:  # a forked child must not give back what its parent holds
             lock.release()
+
+
+def _refuse_nowhere(folder: str) -> None:
+    """See that no link on the way leads nowhere: what is made there may be on another disk.
+
+    Raises:
+        Io: One does.
+    """
+    place = folder
+    while not os.path.isdir(place) and place != os.path.dirname(place):
+        if os.path.islink(place):
+            msg = f"{place} is a link, and there is no folder where it leads"
+            raise Io(msg, hint="Make that folder first, or remove the link.")
+        place = os.path.dirname(place)
 
 
 def _forget() -> None:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from agentmem_cli.storage.files import Folder
 from agentmem_cli.storage.layout import FILES, LOCK, LOGS, META, RECOVERED, REDO, file_path, split
-from agentmem_cli.storage.locks import held
 
 if TYPE_CHECKING:
     from agentmem_cli.storage.directory import DirStore
@@ -92,7 +91,7 @@ def clear_oddities(store: DirStore) -> list[Odd]:
         OSError: The system refused; a later try goes on.
     """
     done: list[Odd] = []
-    with held(str(store.path), store.lock_wait_s), Folder.at(str(store.path)) as root:
+    with store.held(), Folder.at(str(store.path)) as root:
         for odd in oddities(store):
             _clear(root, odd)
             done.append(odd)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import os
     from pathlib import Path
 
 
@@ -36,3 +37,11 @@ def config_root() -> Path:
     from platformdirs import user_config_path
 
     return user_config_path("agentmem", appauthor=False)
+
+
+def is_folder(entry: os.DirEntry[str]) -> bool:
+    """Whether what stands under a root is a folder, or a link that leads to one."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False  # a link that leads to itself, or to where nobody may look

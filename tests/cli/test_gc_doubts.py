@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 from typing import TYPE_CHECKING
@@ -120,7 +121,7 @@ def test_of_several_only_the_one_in_doubt_is_left(root: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["gone", "utf-16", "zeroed", "half a line", "line missing", "torn", "flipped", "no text"],
+    ["gone", "utf-16", "zeroed", "half a line", "line missing", "flipped", "no text"],
 )
 def test_after_a_repair_what_is_lost_keeps_blobs_unless_told_otherwise(
     root: Path, name: str
@@ -141,6 +142,69 @@ def test_after_a_repair_what_is_lost_keeps_blobs_unless_told_otherwise(
     assert "unused-blob" not in told
     assert "unnamed-blob" in told
     assert third not in there(root)
+
+
+NAME = "a" * 64
+TORN: dict[str, tuple[bytes, bool]] = {
+    "before its message": (b'{"seq":4,"n":4,"t":1,"type":"pu', False),
+    "in its message": (b'{"seq":4,"n":4,"t":1,"type":"push","entries":[{"message":{"ro', False),
+    "in a character": (b'{"seq":4,"n":4,"t":1,"type":"push","x":"sch\xc3', False),
+    "behind a name": (b'{"seq":4,"x":[{"value":"blob:%s.png"},' % NAME.encode(), False),
+    "whole, twice": (b'{"seq":4,"x":"blob:","n":4,"type":"future"}', False),
+    "in a name": (b'{"seq":4,"x":[{"value":"blob:%s' % NAME[:40].encode(), True),
+    "before a name": (b'{"seq":4,"x":[{"type":"url","value":"', True),
+    "in the kind of a part": (b'{"seq":4,"x":[{"type":"im', True),
+    "in an image": (b'{"seq":4,"x":[{"type":"image"', True),
+    "behind one name, before another": (
+        b'{"seq":4,"x":[{"value":"blob:%s.png"},{"type":"url' % NAME.encode(),
+        True,
+    ),
+    "spelled by numbers": (b'{"seq":4,"x":["\\u0062lob:', True),
+    "zeros": (b"\0" * 4096, True),
+    "zeros behind a beginning": (b'{"seq":4,"n' + b"\0" * 99, True),
+    "no record": (b"torn", True),
+    "a byte that is no text": (b'{"seq":4,"x":"\xff\xfe', True),
+}
+"""Ends of logs, and whether each may have named a blob that cannot be read off it."""
+
+
+@pytest.mark.parametrize("name", TORN)
+def test_a_torn_end_keeps_a_blob_only_where_it_may_have_named_it(root: Path, name: str) -> None:
+    data, hides = TORN[name]
+    path = _begin(root)
+    third = blob(root, b"third")
+    kept = path.parent.parent / "files" / "recovered"
+    kept.mkdir(mode=0o700)
+    (kept / f"main-{hashlib.sha256(data).hexdigest()}.part").write_bytes(data)
+
+    verified = {each["kind"] for each in ok("verify", "one", "--json").object["findings"]}
+    states = {each["name"]: each["state"] for each in ok("blobs", "one", "--json").objects}
+    done = ok("gc", "one", "--yes", "--force", "--json").object
+
+    key = "kept" if hides else "removed"
+    assert [each["name"] for each in done[key]] == [f"blobs/{third}"]
+    assert verified & {"unnamed-blob", "unused-blob"} == {
+        "unnamed-blob" if hides else "unused-blob"
+    }
+    assert states[third] == ("kept" if hides else "unused")
+    assert (third in there(root)) == hides
+
+
+@pytest.mark.parametrize("how", ["repair", "append"])
+def test_a_torn_end_that_was_set_aside_needs_no_flag_and_what_it_names_stays(
+    root: Path, how: str
+) -> None:
+    path = _begin(root)
+    named, unnamed = blob(root, b"third"), blob(root, b"fourth")
+    path.write_bytes(path.read_bytes() + shown(4, named)[:-5])
+    words = ["repair", "one", "--force"] if how == "repair" else ["append", "one", "--role", "user"]
+
+    run(*words, stdin=b"what comes next")
+    done = ok("gc", "one", "--yes", "--force", "--json").object
+
+    assert [each["name"] for each in done["removed"]] == [f"blobs/{unnamed}"]
+    assert done["kept"] == []
+    assert named in there(root)
 
 
 def test_a_lost_image_alone_keeps_no_other_blob(root: Path) -> None:

@@ -10,6 +10,7 @@ import shutil
 import signal
 import socket
 import stat
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -21,7 +22,6 @@ from tests.talks import call, reply, result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from agentmem_cli.session.codec import Object
     from tests.cli.commands_made import Call
@@ -36,6 +36,7 @@ PIXEL = (
 )
 PART = ".agentmem-" + "0" * 32 + ".rig-part"
 PATIENCE_S = 20
+ZEROS = Path("/dev/zero")
 
 Tree = dict[str, tuple[int, int, bytes]]
 
@@ -78,6 +79,15 @@ def _socket(place: Path, target: Path) -> None:
         os.close(here)
 
 
+def _device(place: Path, target: Path) -> None:
+    """Put a device there that gives zeros for ever; a link to it where none may be made."""
+    _away(place)
+    try:
+        os.mknod(place, 0o600 | stat.S_IFCHR, ZEROS.stat().st_rdev)
+    except OSError:  # only root makes one, and not on every disk
+        place.symlink_to(ZEROS)
+
+
 def _folder(place: Path, target: Path) -> None:
     _away(place)
     place.mkdir(mode=0o700)
@@ -96,6 +106,7 @@ def _away(place: Path) -> None:
 
 FOLDERS = ("logs", "files", "files/blobs", "files/plugins", "files/recovered")
 FILES = ("logs/main.jsonl", "logs/aide.jsonl", "files/meta.json", "files/blobs/a.png")
+PLUGIN = "files/plugins/import/kept.jsonl"
 PASSING = (f"logs/{PART}", f"files/{PART}", ".agentmem.redo", ".rig-memory.lock")
 ALONE = ("logs/main.jsonl", "files/meta.json", ".agentmem.redo", ".rig-memory.lock")
 KINDS = (
@@ -105,6 +116,7 @@ KINDS = (
     *(Kind("dangling link", where, _dangling) for where in ("logs", "files", *ALONE)),
     *(Kind("fifo", where, _fifo) for where in ("logs", "files", *FILES, *PASSING)),
     *(Kind("socket", where, _socket) for where in ("logs/main.jsonl", ".rig-memory.lock")),
+    *(Kind("device", where, _device) for where in ("logs", "files", *FILES, *PASSING, PLUGIN)),
     *(Kind("folder", where, _folder) for where in (*ALONE, PASSING[0])),
     *(Kind("hard link", where, _hard, told=False) for where in (*FILES, *PASSING[:3])),
 )
@@ -154,6 +166,20 @@ def _tree(folder: Path) -> Tree:
 
 
 @pytest.fixture
+def no_write_into_zeros(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a command that writes into the device fail: nothing else would tell it."""
+    real = os.write
+    device = ZEROS.stat().st_rdev
+
+    def write(descriptor: int, data: bytes) -> int:
+        found = os.fstat(descriptor)
+        assert not (stat.S_ISCHR(found.st_mode) and found.st_rdev == device)
+        return real(descriptor, data)
+
+    monkeypatch.setattr("os.write", write)
+
+
+@pytest.fixture
 def patience() -> Iterator[None]:
     """Let a command that waits fail, instead of the whole run."""
 
@@ -193,7 +219,7 @@ def _wrong(done: Done, kind: Kind, each: Call) -> list[str]:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind.name} {kind.where}")
 def test_no_command_waits_follows_or_writes_outside(
-    tmp_path: Path, kind: Kind, patience: None
+    tmp_path: Path, kind: Kind, patience: None, no_write_into_zeros: None
 ) -> None:
     first = tmp_path / "first"
     _fill(first)
@@ -237,6 +263,8 @@ def _again(first: Path, root: Path, kind: Kind) -> None:
             os.mkfifo(target)
         elif stat.S_ISSOCK(mode):
             _socket(target, target)
+        elif stat.S_ISCHR(mode):
+            _device(target, target)
         elif path.stat().st_nlink > 1:
             target.hardlink_to(path)
         else:

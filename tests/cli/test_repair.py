@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 from typing import TYPE_CHECKING
@@ -264,11 +265,16 @@ def test_two_records_of_one_stamp_stay_and_are_named(root: Path) -> None:
     data = join([*GOOD[:3], said(2, "other", id_=9), *GOOD[3:]])
     write(root, "one", "main", data)
 
+    plan = run("repair", "one", "--force", "--dry-run", "--json")
     done = run("repair", "one", "--force", "--json")
+    again = run("repair", "one", "--force", "--json")
+    verified = run("verify", "one", "--json")
 
     assert (root / "one" / "logs" / "main.jsonl").read_bytes() == data
-    assert done.status == 1
+    assert {done.status for done in (plan, done, again, verified)} == {1}
+    assert plan.object["left"] == done.object["left"] == again.object["left"]
     assert [left["kind"] for left in done.object["left"]] == ["stamp"]
+    assert done.object["left"][0]["why"].startswith(verified.object["findings"][0]["why"])
     assert problems() == ["stamp"]
 
 
@@ -552,7 +558,7 @@ def test_the_text_says_what_was_done_and_what_is_left(root: Path) -> None:
     assert "mended  one, main: set-aside: 40 bytes were set aside in files/recovered/" in one.out
     assert "one: 2 things mended, 1 thing lost\n" in one.out
     assert "\nlost  one, main: lost-record: " in one.out
-    assert "left  two, main: stamp: seq 2 follows 2\n" in two.out
+    assert "left  two, main: stamp: seq 2 follows 2; the records stay as they are" in two.out
     assert (one.status, two.status) == (1, 1)
 
 
@@ -667,3 +673,22 @@ def test_links_and_pipes_among_logs_and_files_stay_and_are_told(root: Path, tmp_
     assert secret.read_bytes() == b"junk\njunk\n"
     assert {left["kind"] for left in done.object["left"]} == {"link", "no-file"}
     assert done.status == 1
+
+
+def test_of_several_sessions_an_error_says_what_it_leaves_behind(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        error = OSError(errno.EROFS, os.strerror(errno.EROFS), "x")
+        error.add_note("the next command on this session finishes it")
+        raise error
+
+    for name in ("one", "two"):
+        write(root, name, "main", join([*GOOD[:2], b"junk", *GOOD[2:]]))
+    monkeypatch.setattr("agentmem_cli.operations.repairing.repair", refused)
+
+    plain = run("repair", "--all", "--force")
+    told = run("repair", "--all", "--force", "--json")
+
+    assert plain.err.count("the next command on this session finishes it") == 2
+    assert "next command" in told.objects[0]["error"]["message"]

@@ -323,7 +323,9 @@ def read_file(path: Path) -> Given:
         UsageError: It does not read.
         OSError: The system refused.
     """
-    data = path.read_bytes()
+    from agentmem_cli.storage.named import read_named
+
+    data = read_named(path)
     name = path.stem.lower()
     if path.suffix.lower() == END and name in _NAMES:
         return _one(read_markdown(data, str(path), name))

@@ -166,6 +166,7 @@ def _import_into(transcript: Transcript, folder: Path, options: Options) -> Repo
 
 def _import_once(transcript: Transcript, folder: Path, options: Options) -> Report:
     store = DirStore.open(folder)
+    store.look_only = folder.is_symlink()
     refuse_rewritten(store, transcript.streams[0].path)
     headers, read = _as_before(transcript, store, options)
     if headers is not None:

@@ -18,12 +18,14 @@ from agentmem_cli.errors import UsageError
 from agentmem_cli.operations.secrets.escaped import plainly
 from agentmem_cli.session.codec import JSON, dumps, loads_object
 from agentmem_cli.storage.files import replace_atomically
+from agentmem_cli.storage.named import read_named, read_own
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 KEY_FILE: Final = "mask.key"
 KEY_BYTES: Final = 32
+_KEY_FILE_BYTES_MAX: Final = 4_096
 _DIGITS: Final = 8
 _SALT_BYTES: Final = 16
 _KIND: Final = re.compile(r"[^a-z0-9-]+")
@@ -79,7 +81,7 @@ def mask_key(folder: Path) -> bytes:
 
 
 def _read_key(path: Path) -> bytes:
-    text = path.read_text("ascii", "replace").strip()
+    text = read_own(path, _KEY_FILE_BYTES_MAX).decode("ascii", "replace").strip()
     try:
         key = bytes.fromhex(text)
     except ValueError:
@@ -118,7 +120,7 @@ class AllowList:
             OSError: It cannot be read.
         """
         try:
-            fields = loads_object(path.read_bytes())
+            fields = loads_object(read_named(path))
             salt, allowed = fields["salt"], fields["allowed"]
             if not isinstance(salt, str) or not isinstance(allowed, list):
                 raise ValueError(path)  # noqa: TRY004, TRY301 - one error for every bad file
