@@ -23,7 +23,7 @@ from agentmem_cli.limits import (
     TAR_UNPACKED_FREE,
 )
 from agentmem_cli.operations.imports.packed import Unpacked, is_packed
-from agentmem_cli.storage.layout import FILES, LOCK, LOG_END, LOGS
+from agentmem_cli.storage.layout import FILES, LOCK, LOG_END, LOGS, META
 from agentmem_cli.storage.names import check_log_name, check_name
 
 if TYPE_CHECKING:
@@ -224,7 +224,9 @@ class _Tar:
             name = size = None
             yield from self._member(told, told_name, told_size)
         self._reader.drain()
-        if self._top is None or not any(path.startswith(f"{LOGS}/") for path in self._files):
+        # Why the meta too: a session that nothing was said in yet has no log.
+        is_session = f"{FILES}/{META}" in self._files or any(map(_is_log, self._files))
+        if self._top is None or not is_session:
             msg = f"{self._path}: a tar without a log of a session"
             raise DamageError(msg, hint=_HINT)
 
@@ -335,6 +337,10 @@ class _Tar:
 
     def _bad(self, name: str, why: str) -> DamageError:
         return DamageError(f"{self._path}: the member {name!r} is refused: {why}", hint=_HINT)
+
+
+def _is_log(path: str) -> bool:
+    return path.startswith(f"{LOGS}/")
 
 
 def _known(path: str) -> str:
