@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from agentmem_cli.session.aside import Aside
@@ -31,6 +32,20 @@ START_MS = 1_700_000_000_000
 
 NUMBER_TEXTS = ("1e400", "-0", "-0.0", "1.10", "1E5", "-1e-400", "0.1e1", "9" * 5_000)
 """Numbers whose spelling no float and no int keeps."""
+
+
+def fewer(share: int) -> int:
+    """Return how many examples a test gets of which each takes long: all where time is no matter.
+
+    Args:
+        share: What part of the profile's examples it gets otherwise: 6 for a sixth.
+    """
+    profile = settings.default
+    examples = 50 if profile is None else profile.max_examples
+    return examples if examples >= _DEEP else max(5, examples // share)
+
+
+_DEEP = 5_000
 
 
 def _joined(text: str) -> str:

@@ -8,17 +8,22 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from agentmem_cli.errors import ConflictError, UsageError
 from agentmem_cli.operations.imports.adapter import MAIN
 from agentmem_cli.operations.imports.maps import FOLDER, MAP_END, OldMap, body_digest
+from agentmem_cli.operations.metas import is_current, refresh
 from agentmem_cli.operations.renaming import check_plain
 from agentmem_cli.operations.repaired_meta import LOST_LOGS
 from agentmem_cli.operations.rewrites import TOOL
 from agentmem_cli.session.clock import fresh_lineage
 from agentmem_cli.session.codec import dumps, loads_object
+from agentmem_cli.session.heads import main_log
 from agentmem_cli.session.keys import CURRENT, LOST, SESSION
 from agentmem_cli.session.meta import META
+from agentmem_cli.session.record import Saved
 from agentmem_cli.session.refiling import copied
 from agentmem_cli.session.rewriting import Rewrite
+from agentmem_cli.session.writer import append_records
 from agentmem_cli.storage.batch import DirBatch
 from agentmem_cli.storage.layout import RECOVERED
+from agentmem_cli.storage.seen import refuse_busy
 
 if TYPE_CHECKING:
     from agentmem_cli.session.codec import JSON, Object
@@ -73,16 +78,33 @@ def rename_agent(
     from agentmem_cli.operations.rewriting import rewrite_session
 
     headers = _Finish(old, new)
-    done = rewrite_session(
-        store,
-        TOOL,
-        _Mentions(old, new),
-        finish=headers,
-        if_idle_ms=if_idle_ms,
-        now_ms=now_ms,
-    )
+    refuse_busy(store, if_idle_ms, now_ms, locked=False)
+    with store.lock():
+        refuse_busy(store, if_idle_ms, now_ms)
+        _keep_main(store, old, new, now_ms)
+        done = rewrite_session(
+            store,
+            TOOL,
+            _Mentions(old, new),
+            finish=headers,
+            if_idle_ms=if_idle_ms,
+            now_ms=now_ms,
+        )
     logs = {log.log for log in done.logs} | headers.logs
     return RenamedAgent(old, new, tuple(sorted(logs - {old, new})), tuple(sorted(headers.files)))
+
+
+def _keep_main(store: DirStore, old: str, new: str, now_ms: int) -> None:
+    """Save which agent is talked to, where the new name would make it another one.
+
+    It says no more than what was true before, so a crash after it does no harm.
+    """
+    main = main_log(store)
+    if main is None or main_log(store, renamed=(old, new)) == (new if main == old else main):
+        return
+    current = is_current(store)
+    append_records(store, SESSION, lambda _: [Saved(CURRENT, main)], at=now_ms)
+    refresh(store, lambda meta: meta, current=current)
 
 
 class _Mentions(Rewrite):

@@ -15,6 +15,8 @@ from agentmem_cli.storage.layout import RECOVERED
 from agentmem_cli.storage.survey import survey
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from agentmem_cli.session.codec import JSON
     from agentmem_cli.storage.batch import DirBatch
     from agentmem_cli.storage.directory import DirStore
@@ -54,13 +56,17 @@ class StagedView:
         self.batch.write_file(name, data)
 
 
-def mend_meta(view: StagedView, *, logs_change: bool, damaged: int) -> list[Mended]:
+def mend_meta(
+    view: StagedView, *, logs_change: bool, damaged: int, ends: Mapping[str, int]
+) -> list[Mended]:
     """Write the meta anew where it is not of the logs as they will be; tell what was done.
 
     Args:
         view: The session as it will be.
         logs_change: Whether it has other logs then.
         damaged: Damaged places that are left in them.
+        ends: Line ends that were missing in a log, and are there then: nothing else was lost
+            where it was shorter by no more than these.
 
     Raises:
         OSError: What is there cannot be read, so it must not be written over.
@@ -74,7 +80,7 @@ def mend_meta(view: StagedView, *, logs_change: bool, damaged: int) -> list[Mend
         data = view.store.read_file(META)
         seen = seen._replace(meta=data, meta_size=len(data))
     old, why = _read(seen) if there else (SessionMeta(), "there was none")
-    lost = {} if why is not None else _lost(view, old, seen)
+    lost = {} if why is not None else _lost(view, old, seen, ends)
     if why is None and not logs_change and not lost and is_fresh(seen, old):
         return []
     aside = None
@@ -112,12 +118,14 @@ def _read(seen: Survey) -> tuple[SessionMeta, str | None]:
         return beginning_of(seen.meta) or SessionMeta(), str(error)
 
 
-def _lost(view: StagedView, meta: SessionMeta, seen: Survey) -> dict[str, int]:
+def _lost(
+    view: StagedView, meta: SessionMeta, seen: Survey, ends: Mapping[str, int]
+) -> dict[str, int]:
     """Return the logs that are gone or shorter than the meta noted, and their bytes then."""
     sizes = {log: size for log, size, _ in seen.logs}
     lost: dict[str, int] = {}
     for log, size in (noted_sizes(meta) or {}).items():
-        if type(size) is not int or sizes.get(log, 0) >= size:
+        if type(size) is not int or sizes.get(log, 0) + ends.get(log, 0) >= size:
             continue
         if log in sizes and _is_rewritten(view, log):
             continue

@@ -137,6 +137,7 @@ class _Work:
         self._ends: dict[str, _End] = {}
         self._refused: set[str] = set()
         self._edited = False
+        self._ends_put: dict[str, int] = {}
 
     def run(self) -> None:
         for log in self._store.logs():
@@ -152,7 +153,9 @@ class _Work:
             self.left += [left_with(each.kind, log, each.why) for each in damages]
         if not self._refused:
             # Why only then: what a newer program says of a log is not to be said anew here.
-            self.done += mend_meta(self._view, logs_change=self._edited, damaged=damaged)
+            self.done += mend_meta(
+                self._view, logs_change=self._edited, damaged=damaged, ends=self._ends_put
+            )
 
     def _log(self, log: str) -> None:
         with self._store.open_log(log) as opened:
@@ -180,6 +183,7 @@ class _Work:
         """Stage what a log comes to, and the bytes that go out of it."""
         del self._ends[log]
         self._edited = True
+        self._ends_put[log] = counts.ends
         digest = hashlib.sha256()
         for data in joined(read, counts.aside):
             digest.update(data)

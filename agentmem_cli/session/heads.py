@@ -97,7 +97,9 @@ def read_heads(store: Store) -> list[Head]:
     return sorted(heads, key=lambda head: (head.n, head.log))
 
 
-def main_log(store: Store, *, joined_by: str | None = None) -> str | None:
+def main_log(
+    store: Store, *, joined_by: str | None = None, renamed: tuple[str, str] | None = None
+) -> str | None:
     """Return the main agent's log by the full rule; None: the session has no agents.
 
     The session's own log is folded leniently for ``rig::current_agent``.
@@ -105,6 +107,7 @@ def main_log(store: Store, *, joined_by: str | None = None) -> str | None:
     Args:
         store: The session.
         joined_by: Answer as if an agent of this id, which nothing spawned, were there too.
+        renamed: Answer as if the agent of the first id were called by the second.
     """
     agents = [(head.log, _parent(head), head.retired) for head in read_heads(store)]
     if joined_by is not None:
@@ -112,6 +115,13 @@ def main_log(store: Store, *, joined_by: str | None = None) -> str | None:
     current = None
     if len(agents) > 1 and SESSION in store.logs():
         current = fold_log(store, SESSION, strict=False).saved.get(CURRENT)
+    if renamed is not None:
+        old, new = renamed
+        agents = [
+            (new if id_ == old else id_, new if parent == old else parent, retired)
+            for id_, parent, retired in agents
+        ]
+        current = new if current == old else current
     return choose_main(agents, current)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from agentmem_cli.session.aside import Aside
@@ -158,7 +159,8 @@ class _Mending:
         if not piece.parts or (whole and new[0][1] is None):
             return
         if len(piece.parts) > 1:
-            self._add(split=len(new))
+            ends = sum(type(each) is Line is type(next_) for each, next_ in pairwise(piece.parts))
+            self._add(split=len(new), ends=ends)
         lines = [self._raw(part) + b"\n" if told is None else told for part, told in new]
         self._edit(piece.offset, piece.length, b"".join(lines))
 

@@ -25,6 +25,8 @@ class Counts(NamedTuple):
     """Records that got the stamp of the place they stand in."""
     split: int = 0
     """Whole records that shared a line with others or with damaged bytes."""
+    ends: int = 0
+    """Line ends that were missing between whole records, and stand there now."""
     copies: int = 0
     """Records that stood twice, byte for byte, and stand once now."""
     moved: int = 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.running import header, join, message, ok, record, run, said, tree, write
+from tests.cli.running import header, join, message, ok, record, run, said, texts, tree, write
 
 if TYPE_CHECKING:
     from agentmem_cli.session.codec import Object
@@ -114,6 +114,22 @@ def test_an_agent_is_renamed_wherever_it_is_named(root: Path) -> None:
     assert b'"value":"helper"' in logs["session"]
     assert b"aide says" in logs["main"]
     assert ok("verify", "one", "--json").object["problems"] == 0
+
+
+@pytest.mark.parametrize("pair", ["main=zebra", "other=aaa"])
+def test_the_agent_that_is_talked_to_stays_so_whatever_an_agent_is_called(
+    root: Path, pair: str
+) -> None:
+    write(root, "one", "main", join([header(), said(1, "x")]))
+    write(root, "one", "other", join([header("other", n=2), said(1, "y", n=3)]))
+    before = ok("list", "--json").object
+
+    ok("rename", "one", "--agent", pair, "--force")
+
+    after = ok("list", "--json").object
+    assert texts(ok("show", "one", "--json").objects) == ["x"]
+    assert after["messages"] == before["messages"] == 1
+    assert ok("verify", "one").status == 0
 
 
 def test_a_renamed_agent_is_a_new_lineage_and_says_so(root: Path) -> None:

@@ -416,6 +416,26 @@ def test_what_is_lost_is_never_called_mended_and_ends_with_1_the_first_time(
     assert (problems(), notices()) == ([], [kind])
 
 
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_a_line_end_that_was_lost_alone_is_put_back_and_nothing_is_called_lost(
+    root: Path, at: int
+) -> None:
+    ok("new", "one")
+    for text in (b"x", b"y", b"z"):
+        ok("append", "one", "--role", "user", stdin=text)
+    path = root / "one" / "logs" / "main.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:at], lines[at][:-1], *lines[at + 1 :]]))
+
+    done = run("repair", "one", "--force", "--json")
+
+    assert done.status == 0
+    assert {each["kind"] for each in done.object["mended"]} == {"salvaged", "meta"}
+    assert done.object["lost"] == []
+    assert (problems(), notices()) == ([], [])
+    assert path.read_bytes().splitlines(keepends=True)[1:] == lines[1:]
+
+
 def _with_image(root: Path, data: bytes | None) -> Path:
     part: Object = {
         "type": "image",

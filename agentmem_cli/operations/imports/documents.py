@@ -80,7 +80,8 @@ class Elements:
                 if begun is not None:
                     yield begun
                 start = at
-                at += self._state is not _SCALAR
+                # Why at once: a bracket that closes nothing would end where it begins, forever.
+                at += 1
                 continue
             last = found.end() - 1
             at = last + (self._state is not _SCALAR)

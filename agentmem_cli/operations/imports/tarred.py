@@ -23,7 +23,7 @@ from agentmem_cli.limits import (
     TAR_UNPACKED_FREE,
 )
 from agentmem_cli.operations.imports.packed import Unpacked, is_packed
-from agentmem_cli.storage.layout import FILES, LOCK, LOG_END, LOGS
+from agentmem_cli.storage.layout import FILES, LOCK, LOG_END, LOGS, META
 from agentmem_cli.storage.names import check_log_name, check_name
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def is_tar(path: Path) -> bool:
     with path.open("rb", buffering=0) as file:
         head = b""
         try:
-            for chunk in _unpacked(file, _Size()):
+            for chunk in _unpacked(path, file, _Size(path)):
                 head += chunk
                 if len(head) >= _BLOCK:
                     break
@@ -98,25 +98,27 @@ def members(path: Path) -> Iterator[Member]:
         OSError: It cannot be read.
     """
     with path.open("rb", buffering=0) as file:
-        size = _Size()
-        yield from _Tar(path, _Reader(path, _unpacked(file, size))).members()
+        chunks = _unpacked(path, file, _Size(path))
+        yield from _Tar(path, _Reader(path, chunks)).members()
 
 
 class _Size:
     """How many bytes a tar had packed, and has unpacked, so far."""
 
-    packed = 0
-    made = 0
+    def __init__(self, path: Path) -> None:
+        self.packed = 0
+        self.made = 0
+        self._path = path
 
     def add(self, made: int) -> None:
         self.made += made
         if self.made > TAR_UNPACKED_FREE and self.made > TAR_RATIO_MAX * self.packed:
-            msg = f"{self.packed:,} packed bytes become {self.made:,} and more"
+            msg = f"{self._path}: {self.packed:,} packed bytes become {self.made:,} and more"
             hint = "Nothing was written. If it is meant to be so, unpack it, and import the tar."
             raise LimitError(msg, hint=hint)
 
 
-def _unpacked(file: BinaryIO, size: _Size) -> Iterator[bytes]:
+def _unpacked(path: Path, file: BinaryIO, size: _Size) -> Iterator[bytes]:
     head = file.read(_BLOCK)
     chunks = _counted(head, file, size)
     if is_packed(head):
@@ -125,9 +127,9 @@ def _unpacked(file: BinaryIO, size: _Size) -> Iterator[bytes]:
             size.add(len(chunk))
             yield chunk
         if unpacked.why is not None:
-            raise DamageError(unpacked.why, hint=_UNPACKED)
+            raise DamageError(f"{path}: {unpacked.why}", hint=_UNPACKED)
     elif head.startswith(_GZIP):
-        for chunk in _ungzipped(chunks):
+        for chunk in _ungzipped(path, chunks):
             size.add(len(chunk))
             yield chunk
     else:
@@ -142,7 +144,7 @@ def _counted(head: bytes, file: BinaryIO, size: _Size) -> Iterator[bytes]:
         chunk = file.read(CHUNK_BYTES)
 
 
-def _ungzipped(chunks: Iterable[bytes]) -> Iterator[bytes]:
+def _ungzipped(path: Path, chunks: Iterable[bytes]) -> Iterator[bytes]:
     unpacker = zlib.decompressobj(_GZIP_BITS)
     for chunk in chunks:
         data = chunk
@@ -154,13 +156,13 @@ def _ungzipped(chunks: Iterable[bytes]) -> Iterator[bytes]:
             try:
                 made = unpacker.decompress(data, CHUNK_BYTES)
             except zlib.error as error:
-                msg = f"gzip: {error}"
+                msg = f"{path}: gzip: {error}"
                 raise DamageError(msg, hint=_UNPACKED) from None
             data = unpacker.unused_data if unpacker.eof else unpacker.unconsumed_tail
             if made:
                 yield made
     if not unpacker.eof:
-        msg = "gzip: it is cut off"
+        msg = f"{path}: gzip: it is cut off"
         raise DamageError(msg, hint=_UNPACKED)
 
 
@@ -224,7 +226,9 @@ class _Tar:
             name = size = None
             yield from self._member(told, told_name, told_size)
         self._reader.drain()
-        if self._top is None or not any(path.startswith(f"{LOGS}/") for path in self._files):
+        # Why the meta too: a session that nothing was said in yet has no log.
+        is_session = f"{FILES}/{META}" in self._files or any(map(_is_log, self._files))
+        if self._top is None or not is_session:
             msg = f"{self._path}: a tar without a log of a session"
             raise DamageError(msg, hint=_HINT)
 
@@ -335,6 +339,10 @@ class _Tar:
 
     def _bad(self, name: str, why: str) -> DamageError:
         return DamageError(f"{self._path}: the member {name!r} is refused: {why}", hint=_HINT)
+
+
+def _is_log(path: str) -> bool:
+    return path.startswith(f"{LOGS}/")
 
 
 def _known(path: str) -> str:

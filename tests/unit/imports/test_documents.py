@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import islice
 
-from hypothesis import given
+import pytest
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agentmem_cli.operations.imports import foreign
@@ -12,9 +13,6 @@ from agentmem_cli.operations.imports.adapter import Tally
 from agentmem_cli.operations.imports.documents import Elements, spread
 from agentmem_cli.operations.imports.foreign import read_lines
 from agentmem_cli.session.codec import JSON, dumps, loads
-
-if TYPE_CHECKING:
-    import pytest
 
 _SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(-9, 9), st.text('a"\\[]{},\n é', max_size=5)
@@ -107,3 +105,33 @@ def test_damage_in_an_array_costs_its_element_only() -> None:
 
     assert found == [{"a": 1}, {"c": 1}]
     assert [(flaw.line, flaw.byte) for flaw in tally.flaws] == [(1, 10), (1, 18)]
+
+
+@pytest.mark.parametrize("tail", [b"]", b"]]", b" ] ", b"],[]]", b"}]", b",]x]"])
+def test_brackets_that_close_nothing_are_told_and_end_nothing(tail: bytes) -> None:
+    found, tally = read(b'[{"a":1}]' + tail + b'[{"b":2}]')
+
+    assert found[0] == {"a": 1}
+    assert 1 <= len(tally.flaws) <= len(tail)
+
+
+@given(
+    data=st.lists(st.sampled_from(b'[]{},"\\ \n1x'), max_size=24).map(bytes), size=st.integers(1, 9)
+)
+@example(data=b"]", size=1)
+@example(data=b"[1]]", size=9)
+@example(data=b"[1]]]", size=2)
+def test_any_bytes_are_cut_once_and_the_same_wherever_they_are_parted(
+    data: bytes, size: int
+) -> None:
+    pieces = Elements().cut(data[at : at + size] for at in range(0, len(data), size))
+    found = [*islice(pieces, len(data) + 1)]
+
+    assert len(found) <= len(data)
+    assert found == [*Elements().cut([data])]
+    end = 0
+    for piece in found:
+        assert piece.offset >= end
+        assert not data[end : piece.offset].strip(b" \n,[]")
+        end = piece.offset + len(piece.data)
+    assert not data[end:].strip(b" \n,[]")
