@@ -55,9 +55,6 @@ class Unproven(AgentMemError):
         super().__init__(f"not proven, so nothing was changed: {'; '.join(places[:5])}")
         self.places = tuple(places)
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return (AgentMemError, (self.args[0],))
-
 
 class Masking(Rewrite):
     """The rewrite that masks what a look has found."""
