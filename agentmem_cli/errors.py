@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    Reduced = tuple[object, ...]
-
 
 class AgentMemError(Exception):
     """Base of all operating errors; catch this one to catch them all.
@@ -61,6 +59,15 @@ class AgentMemError(Exception):
         """Keep *message* (what and where) and *hint* (what to do next)."""
         super().__init__(message)
         self.hint = self.hint if hint is None else hint
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Return what makes it anew in another process, with all that was said of it since."""
+        # Why without its making: notes, and a hint that came later, are no arguments of that.
+        return (_anew, (type(self), self.args), vars(self))
+
+
+def _anew(of: type[AgentMemError], words: tuple[object, ...]) -> AgentMemError:
+    return of.__new__(of, *words)
 
 
 class UsageError(AgentMemError):
@@ -88,9 +95,6 @@ class EngineMissing(AgentMemError):
         """Say what cannot be done without it."""
         super().__init__("secrets cannot be looked for: kingfisher-secret-scanner is missing")
 
-    def __reduce__(self) -> Reduced:
-        return (type(self), ())
-
 
 class NoMessageYet(Unrecognised):
     """A file is empty, or each of its records is known and none of them is a message."""
@@ -115,9 +119,6 @@ class AmbiguousError(NotFoundError):
         super().__init__(message, hint=hint)
         self.candidates = tuple(candidates)
 
-    def __reduce__(self) -> Reduced:
-        return (type(self), (self.args[0], self.candidates))
-
 
 class ConflictError(AgentMemError):
     """Someone else holds it or changed it."""
@@ -138,9 +139,6 @@ class Busy(ConflictError):
         self.path = path
         self.waited_s = waited_s
 
-    def __reduce__(self) -> Reduced:
-        return (type(self), (self.path, self.waited_s))
-
 
 class Stale(ConflictError):
     """A log or a file is not as it was when the session was looked at."""
@@ -152,9 +150,6 @@ class Stale(ConflictError):
         """Name what changed, as a path below the session."""
         super().__init__(f"{where}: it changed since it was looked at")
         self.where = where
-
-    def __reduce__(self) -> Reduced:
-        return (type(self), (self.where,))
 
 
 class Appeared(ConflictError):
@@ -198,9 +193,6 @@ class LogChanged(LogWriteError):
         self.expected = expected
         self.found = found
 
-    def __reduce__(self) -> Reduced:
-        return (type(self), (self.log, self.expected, self.found))
-
 
 class SessionError(AgentMemError):
     """A session cannot be read or saved."""
@@ -226,9 +218,6 @@ class OldLayout(SessionError):
         self.path = path
         self.found = found
 
-    def __reduce__(self) -> Reduced:
-        return (type(self), (self.path, self.found))
-
 
 class Format(SessionError):
     """A log's header names another format, or none."""
@@ -243,9 +232,6 @@ class Format(SessionError):
         super().__init__(f"log {log!r}: its header names {told}")
         self.log = log
         self.found = found
-
-    def __reduce__(self) -> Reduced:
-        return (type(self), (self.log, self.found))
 
 
 class Record(SessionError):
@@ -262,9 +248,6 @@ class Record(SessionError):
         self.line = line
         self.why = why
 
-    def __reduce__(self) -> Reduced:
-        return (type(self), (self.log, self.line, self.why))
-
 
 class Changed(SessionError):
     """The log does not hold what the conversation continues."""
@@ -277,9 +260,6 @@ class Changed(SessionError):
         """Keep the *log*'s name."""
         super().__init__(f"log {log!r} was changed since it was read")
         self.log = log
-
-    def __reduce__(self) -> Reduced:
-        return (type(self), (self.log,))
 
 
 class CoreMemoryError(AgentMemError):
@@ -297,9 +277,6 @@ class BadBlockType(CoreMemoryError):
         self.name = name
         self.known = known
 
-    def __reduce__(self) -> Reduced:
-        return (type(self), (self.name, self.known))
-
 
 class BadConfig(CoreMemoryError):
     """A core memory cannot be made to hold so much."""
@@ -312,9 +289,6 @@ class BadConfig(CoreMemoryError):
         self.min_bytes = min_bytes
         self.max_bytes = max_bytes
 
-    def __reduce__(self) -> Reduced:
-        return (type(self), (self.found, self.min_bytes, self.max_bytes))
-
 
 class NotCoreMemory(CoreMemoryError):
     """A text is not what a core memory is rendered to."""
@@ -324,9 +298,6 @@ class NotCoreMemory(CoreMemoryError):
         super().__init__(f"no core memory (character {at}): {why}")
         self.at = at
         self.why = why
-
-    def __reduce__(self) -> Reduced:
-        return (type(self), (self.at, self.why))
 
 
 class BlockNotFound(CoreMemoryError):
@@ -339,9 +310,6 @@ class BlockNotFound(CoreMemoryError):
         """Keep the *block_type* that was asked for."""
         super().__init__(f"there is no block {str(block_type)!r}")
         self.block_type = block_type
-
-    def __reduce__(self) -> Reduced:
-        return (type(self), (self.block_type,))
 
 
 class BlockTooLarge(CoreMemoryError):
@@ -357,9 +325,6 @@ class BlockTooLarge(CoreMemoryError):
         self.size_bytes = size_bytes
         self.max_bytes = max_bytes
 
-    def __reduce__(self) -> Reduced:
-        return (type(self), (self.size_bytes, self.max_bytes))
-
 
 class LabelTooLong(CoreMemoryError):
     """A block's label is too long."""
@@ -372,9 +337,6 @@ class LabelTooLong(CoreMemoryError):
         super().__init__(f"the label is {size_bytes} bytes; {max_bytes} are allowed")
         self.size_bytes = size_bytes
         self.max_bytes = max_bytes
-
-    def __reduce__(self) -> Reduced:
-        return (type(self), (self.size_bytes, self.max_bytes))
 
 
 class Full(CoreMemoryError):
@@ -394,7 +356,3 @@ class Full(CoreMemoryError):
         self.max_bytes = max_bytes
         self.requested_bytes = requested_bytes
         self.over_bytes = over_bytes
-
-    def __reduce__(self) -> Reduced:
-        kept = (self.current_bytes, self.max_bytes, self.requested_bytes, self.over_bytes)
-        return (type(self), kept)

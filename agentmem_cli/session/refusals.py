@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from agentmem_cli.errors import AgentMemError, SessionError
-
-if TYPE_CHECKING:
-    Reduced = tuple[object, ...]
 
 
 class SummaryError(AgentMemError):
@@ -34,9 +29,6 @@ class CalledTool(SummaryError):
         super().__init__(f"the answer calls a tool{named} and is no summary")
         self.tool = tool
 
-    def __reduce__(self) -> Reduced:
-        return (type(self), (self.tool,))
-
 
 class Empty(SummaryError):
     """The answer holds no text."""
@@ -44,9 +36,6 @@ class Empty(SummaryError):
     def __init__(self) -> None:
         """Say so."""
         super().__init__("the answer holds no text")
-
-    def __reduce__(self) -> Reduced:
-        return (type(self), ())
 
 
 class TooLong(SummaryError):
@@ -57,9 +46,6 @@ class TooLong(SummaryError):
         super().__init__(f"the answer is {tokens} tokens or more; {most} were asked for")
         self.tokens = tokens
         self.most = most
-
-    def __reduce__(self) -> Reduced:
-        return (type(self), (self.tokens, self.most))
 
 
 class NotSmaller(SummaryError):
@@ -73,9 +59,6 @@ class NotSmaller(SummaryError):
         self.before = before
         self.after = after
 
-    def __reduce__(self) -> Reduced:
-        return (type(self), (self.before, self.after))
-
 
 class SummaryStale(SummaryError):
     """The messages that a summary was made of are not as it read them."""
@@ -88,9 +71,6 @@ class SummaryStale(SummaryError):
         """Say *where* they differ."""
         super().__init__(f"what was summarized changed meanwhile: {where}")
         self.where = where
-
-    def __reduce__(self) -> Reduced:
-        return (type(self), (self.where,))
 
 
 class SummarizerFailed(SummaryError):
@@ -125,9 +105,6 @@ class SummaryGone(UndoError):
         super().__init__(f"the summary (message {summary}) is not in the conversation any more")
         self.summary = summary
 
-    def __reduce__(self) -> Reduced:
-        return (type(self), (self.summary,))
-
 
 class NotInLog(UndoError):
     """The log does not hold what the compaction replaced."""
@@ -142,9 +119,6 @@ class NotInLog(UndoError):
         self.log = log
         self.summary = summary
 
-    def __reduce__(self) -> Reduced:
-        return (type(self), (self.log, self.summary))
-
 
 class Load(UndoError):
     """The log could not be read."""
@@ -153,9 +127,6 @@ class Load(UndoError):
         """Keep the *error* that reading it came to."""
         super().__init__(f"the log could not be read: {error}", hint=error.hint)
         self.error = error
-
-    def __reduce__(self) -> Reduced:
-        return (type(self), (self.error,))
 
 
 class Moved(UndoError):
@@ -168,6 +139,3 @@ class Moved(UndoError):
         super().__init__(f"the change at n {n} cannot be taken back: {why}")
         self.n = n
         self.why = why
-
-    def __reduce__(self) -> Reduced:
-        return (type(self), (self.n, self.why))

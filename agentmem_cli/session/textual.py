@@ -21,7 +21,13 @@ PACKED: Final = {
 }
 """How files begin whose bytes say nothing until they are unpacked."""
 
-_FORMS: Final = (b"\x89PNG", b"\xff\xd8", b"GIF8", b"RIFF", b"%PDF", b"\x7fELF", *PACKED)
+_ZSTD: Final = (
+    b"\x28\xb5\x2f\xfd",
+    *(bytes([first]) + b"\x2a\x4d\x18" for first in range(0x50, 0x60)),
+)
+"""How zstd frames begin (RFC 8878, section 3.1): such sources are kept packed, and looked into."""
+
+_FORMS: Final = (b"\x89PNG", b"\xff\xd8", b"GIF8", b"RIFF", b"%PDF", b"\x7fELF", *PACKED, *_ZSTD)
 """How files of pictures and the like begin, whose bytes mean something as they are."""
 
 _TEXTS: Final = (".txt", ".md", ".log", ".json", ".jsonl", ".csv", ".yaml", ".yml", ".toml")

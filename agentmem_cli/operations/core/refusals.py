@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from agentmem_cli.session.core_memory import MemoryBlockType
 
-    Reduced = tuple[object, ...]
-
 
 class BlockProtected(CoreMemoryError):
     """Blocks are read-only."""
@@ -28,9 +26,6 @@ class BlockProtected(CoreMemoryError):
         hint = f"agentmem core unprotect SESSION {names[0]} lets it be changed."
         super().__init__(f"{told} {are}; nothing was changed", hint=hint)
         self.block_types = tuple(names)
-
-    def __reduce__(self) -> Reduced:
-        return (type(self), (self.block_types,))
 
 
 class BoundTooLow(CoreMemoryError):
@@ -49,9 +44,6 @@ class BoundTooLow(CoreMemoryError):
         )
         self.used_bytes = used_bytes
         self.max_bytes = max_bytes
-
-    def __reduce__(self) -> Reduced:
-        return (type(self), (self.used_bytes, self.max_bytes))
 
 
 class NotABlock(CoreMemoryError):
@@ -73,9 +65,6 @@ class NotABlock(CoreMemoryError):
         self.key = key
         self.why = why
 
-    def __reduce__(self) -> Reduced:
-        return (type(self), (self.key, self.why), {"hint": self.hint})
-
 
 class BlockNotThen(BlockNotFound):
     """There was no block of the type at a place in time."""
@@ -87,9 +76,6 @@ class BlockNotThen(BlockNotFound):
         self.args = (f"there was no block {kind!r} as of {place}",)
         self.hint = f"agentmem core history SESSION {kind} shows when there was one."
         self.place = place
-
-    def __reduce__(self) -> Reduced:
-        return (type(self), (self.block_type, self.place), {"hint": self.hint})
 
 
 class DescriptionTooLong(CoreMemoryError):
@@ -103,9 +89,6 @@ class DescriptionTooLong(CoreMemoryError):
         super().__init__(f"the description is {size_bytes} bytes; {max_bytes} are allowed")
         self.size_bytes = size_bytes
         self.max_bytes = max_bytes
-
-    def __reduce__(self) -> Reduced:
-        return (type(self), (self.size_bytes, self.max_bytes))
 
 
 class BlockChanged(CoreMemoryError):
@@ -135,9 +118,6 @@ class BlockChanged(CoreMemoryError):
         """The message on one line, whatever the name in it."""
         return " ".join(str(self).split())
 
-    def __reduce__(self) -> Reduced:
-        return (type(self), (self.what, self.found, self.by), {"hint": self.hint})
-
 
 class MergeConflict(CoreMemoryError):
     """Two changes touch the same lines; both sides are told."""
@@ -156,6 +136,3 @@ class MergeConflict(CoreMemoryError):
     def brief(self) -> str:
         """The message without what both sides say."""
         return str(self).partition(":\n")[0]
-
-    def __reduce__(self) -> Reduced:
-        return (type(self), (self.block_type, self.text))

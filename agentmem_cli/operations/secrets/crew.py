@@ -42,9 +42,6 @@ class Lost(AgentMemError):
         """Say so."""
         super().__init__("a process of --jobs was ended from outside")
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return (Lost, ())
-
 
 class _Member(NamedTuple):
     process: BaseProcess

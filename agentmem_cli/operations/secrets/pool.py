@@ -227,9 +227,6 @@ class Hidden(AgentMemError):
             where = f" in {module}, line {trace.tb_lineno}"
         super().__init__(f"internal error, {type(error).__name__}{where}")
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return (AgentMemError, (str(self),))
-
 
 _LOOKING: list[Looking] = []
 """Of a process of the pool, and before it is forked: what it looks with."""

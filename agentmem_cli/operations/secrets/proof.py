@@ -43,9 +43,6 @@ class Unproven(AgentMemError):
         super().__init__(f"not proven, so nothing was changed: {'; '.join(places[:5])}")
         self.places = tuple(places)
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return (AgentMemError, (self.args[0],))
-
 
 class Whole(Protocol):
     """All of a session, to be read: as a rewrite leaves it, or as it is."""
