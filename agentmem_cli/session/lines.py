@@ -229,6 +229,10 @@ _OTHER_MARKS: Final = (
 
 _RECORD_START = re.compile(r'\{[ \t]*"(?:seq|n|t|by|type)"')
 _ATTEMPTS_MAX: Final = 1_000
+_TRIED_MAX: Final = 256 << 10
+_TRIED_TIMES: Final = 16
+"""Characters that attempts which come to nothing may read: these, and the line so many times."""
+
 _DEEP_MAX: Final = 8
 """Attempts that end too deep, after which a line is given up: each costs a millisecond or more."""
 
@@ -244,6 +248,7 @@ def whole_records(line: bytes) -> Iterator[tuple[int, int, Object]]:
     text = line.decode("utf-8", "surrogateescape")
     at = 0
     deep = 0
+    left = _TRIED_MAX + _TRIED_TIMES * len(text)
     for _ in range(_ATTEMPTS_MAX):
         begin = _RECORD_START.search(text, at)
         if begin is None:
@@ -254,7 +259,8 @@ def whole_records(line: bytes) -> Iterator[tuple[int, int, Object]]:
         except ValueError as error:
             at = start + 1
             deep += isinstance(error, TooDeep)
-            if deep == _DEEP_MAX:
+            left -= len(text) - start
+            if deep == _DEEP_MAX or left < 0:
                 return
             continue
         at = end

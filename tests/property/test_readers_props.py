@@ -157,6 +157,12 @@ def test_any_front_matter_is_read_or_refused_in_words(data: bytes) -> None:
     in_words(lambda: read_markdown(data, "there", None))
 
 
+def test_front_matter_of_millions_of_lines_is_read_in_a_moment() -> None:
+    data = b"---\ntype: human\n" + b"\n" * 3_000_000 + b"---\nAda"
+
+    assert read_markdown(data, "there", None).content == "Ada"
+
+
 @given(strategies.json_values().map(dumps) | near().map(_bytes))
 @example(b'{"blocks":[{"type":"human"}]}')
 @example(b'{"schema":"agentmem.core/1","blocks":{}}')

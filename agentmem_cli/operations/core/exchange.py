@@ -219,15 +219,17 @@ def read_markdown(data: bytes, where: str, name: str | None) -> StoredBlock:
 
 def _front_matter(text: str, where: str) -> tuple[Object, str]:
     fields: Object = {}
-    number = 1
+    number, at = 1, 0
     while True:
         number += 1
-        line, line_end, text = text.partition("\n")
-        words = line.rstrip("\r")
+        # Why by places: cutting the rest off at each line would copy it as often.
+        end = text.find("\n", at)
+        words = text[at : end if end >= 0 else None].rstrip("\r")
         if words == _RULE:
-            return fields, text
-        if not line_end:
+            return fields, text[end + 1 :] if end >= 0 else ""
+        if end < 0:
             raise UsageError(f"{where}: the front matter does not end with a line of {_RULE}")
+        at = end + 1
         if not words.strip() or words.lstrip().startswith("#"):
             continue
         name, sign, value = words.partition(":")

@@ -20,8 +20,10 @@ deeper in its record, and must stay well within what CPython's own parser reads.
 _TRIES_MAX: Final = 2_000
 """Places in one line at which a whole record is looked for."""
 
-_TRIED_MAX: Final = 1 << 28
-"""Characters that this search may look at, so that a huge line costs seconds at most."""
+_TRIED_MAX: Final = 1 << 20
+_TRIED_TIMES: Final = 64
+"""Characters that those which come to nothing may read: these, and the line so many times. A cut
+record is nested less deeply."""
 
 _NULS = re.compile(rb"\x00+")
 _START = re.compile(r'\{[ \t]*"')
@@ -205,15 +207,17 @@ def _salvage(
     text: str, after: int, accepts: Callable[[Object], bool]
 ) -> tuple[int, list[Object]] | None:
     """Find the first place behind *after* from which whole records reach the end."""
-    tries_max = min(_TRIES_MAX, max(16, _TRIED_MAX // len(text)))
+    left = _TRIED_MAX + _TRIED_TIMES * len(text)
     for tries, start in enumerate(_START.finditer(text, after + 1)):
-        if tries == tries_max:
+        if tries == _TRIES_MAX or left < 0:
             return None
         try:
             found, end, _ = _chain(text, start.start())
         except TooDeep:
-            continue
-        if end == len(text) and all(accepts(value) for value in found):
+            found, end = [], 0
+        if not found:
+            left -= len(text) - start.start()
+        elif end == len(text) and all(accepts(value) for value in found):
             return start.start(), found
     return None
 

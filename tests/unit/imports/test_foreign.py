@@ -10,15 +10,16 @@ from hypothesis import strategies as st
 
 from agentmem_cli.errors import AgentMemError
 from agentmem_cli.limits import CHUNK_BYTES
+from agentmem_cli.operations.imports import mending
 from agentmem_cli.operations.imports.adapter import FLAWS_MAX, Tally
 from agentmem_cli.operations.imports.foreign import ForeignFile, brief, read_lines
 from agentmem_cli.operations.imports.mending import DEPTH_MAX, depth
-from agentmem_cli.session.codec import dumps
+from agentmem_cli.session.codec import dumps, scan_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from agentmem_cli.session.codec import Object
+    from agentmem_cli.session.codec import JSON, Object
 
 
 def record(name: str) -> bytes:
@@ -99,6 +100,25 @@ def test_a_stub_and_a_whole_record_of_the_same_id_give_the_record_once() -> None
 
     assert found == ["B"]
     assert tally.lost == 1
+
+
+@pytest.mark.parametrize("piece", [b'{"seq":1,"type":"push"', b'{"a":"x",'])
+@pytest.mark.parametrize("count", [300, 3_000, 30_000])
+def test_a_line_made_to_cost_is_read_a_few_times_at_most(
+    monkeypatch: pytest.MonkeyPatch, piece: bytes, count: int
+) -> None:
+    tried: list[int] = []
+
+    def counted(text: str, start: int) -> tuple[JSON, int]:
+        tried.append(len(text) - start)
+        return scan_text(text, start)
+
+    monkeypatch.setattr(mending, "scan_text", counted)
+
+    found, tally = read(piece * count + b"\n" + B)
+
+    assert (found, tally.lost) == (["B"], 1)
+    assert sum(tried) <= (1 << 20) + 70 * len(piece * count)
 
 
 def test_whole_records_that_share_a_line_all_come_out() -> None:

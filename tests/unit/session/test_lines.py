@@ -5,6 +5,7 @@ from typing import NamedTuple
 import pytest
 
 from agentmem_cli.session import lines
+from agentmem_cli.session.codec import JSON, scan_text
 from agentmem_cli.session.lines import Damage, Line, scan, whole_records
 from agentmem_cli.storage.logfile import BytesLog
 
@@ -176,6 +177,24 @@ def test_the_search_for_records_gives_up_on_a_line_made_to_cost() -> None:
     line = b'{"seq":' * 5_000
 
     assert list(whole_records(line)) == []
+
+
+@pytest.mark.parametrize("piece", [b'{"seq":1,"n":1,"t":1,"type":"push"', b'[{"seq":1,"a":"'])
+@pytest.mark.parametrize("count", [300, 3_000, 30_000])
+def test_the_search_for_records_reads_a_line_a_few_times_at_most(
+    monkeypatch: pytest.MonkeyPatch, piece: bytes, count: int
+) -> None:
+    line = piece * count
+    tried: list[int] = []
+
+    def counted(text: str, start: int) -> tuple[JSON, int]:
+        tried.append(len(text) - start)
+        return scan_text(text, start)
+
+    monkeypatch.setattr(lines, "scan_text", counted)
+
+    assert list(whole_records(line)) == []
+    assert sum(tried) <= (256 << 10) + 17 * len(line)
 
 
 def test_a_whole_object_without_a_stamp_is_not_salvaged() -> None:
