@@ -16,7 +16,7 @@ from agentmem_cli.session.meta import META
 from agentmem_cli.session.refiling import copied
 from agentmem_cli.session.rewriting import Rewrite
 from agentmem_cli.storage.batch import DirBatch
-from agentmem_cli.storage.layout import RECOVERED
+from agentmem_cli.storage.layout import recovered_stem
 
 if TYPE_CHECKING:
     from agentmem_cli.session.codec import JSON, Object
@@ -158,8 +158,8 @@ class _Finish:
     def _file(self, staged: Staged, name: str) -> None:
         if name == META:
             self._meta(staged)
-        elif name.startswith(f"{RECOVERED}{self._old}-"):
-            target = f"{RECOVERED}{self._new}{name[len(RECOVERED) + len(self._old) :]}"
+        elif name.startswith(recovered_stem(self._old)):
+            target = recovered_stem(self._new) + name.removeprefix(recovered_stem(self._old))
             staged.move_file(name, target)
             self.files.add(target)
         elif name.startswith(FOLDER) and name.endswith(MAP_END):

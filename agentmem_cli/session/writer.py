@@ -138,7 +138,9 @@ def write_lines(batch: Batch, end: LogEnd, lines: Sequence[bytes], read: bytes) 
         return None
     import hashlib
 
-    name = f"{RECOVERED}{end.log}-{hashlib.sha256(read).hexdigest()}.part"
+    from agentmem_cli.storage.layout import recovered_name
+
+    name = recovered_name(end.log, hashlib.sha256(read).hexdigest())
     batch.write_file(name, read)
     batch.cut_log(end.log, end.size, end.keep)
     if data:
@@ -281,8 +283,10 @@ async def save_async(store: AsyncStore, log: str, conversation: Conversation) ->
         else:
             import hashlib
 
+            from agentmem_cli.storage.layout import recovered_name
+
             torn = data[end.keep :]
-            name = f"{RECOVERED}{log}-{hashlib.sha256(torn).hexdigest()}.part"
+            name = recovered_name(log, hashlib.sha256(torn).hexdigest())
             await store.write_file_async(name, torn)
             await store.replace_log_async(log, end.size, data[: end.keep] + added)
     _saved(conversation, encoder.lineage, end.changes + len(records))
