@@ -22,7 +22,7 @@ from agentmem_cli.session.refiling import copied
 from agentmem_cli.session.rewriting import Rewrite
 from agentmem_cli.session.writer import append_records
 from agentmem_cli.storage.batch import DirBatch
-from agentmem_cli.storage.layout import RECOVERED
+from agentmem_cli.storage.layout import recovered_stem
 from agentmem_cli.storage.seen import refuse_busy
 
 if TYPE_CHECKING:
@@ -251,9 +251,9 @@ def recovered_as(name: str, old: str, new: str) -> str:
 
     Any other one keeps its name: that of a log whose name only begins like *old*, too.
     """
-    begin, digest = f"{RECOVERED}{old}-", name.rpartition("-")[2]
+    begin, digest = recovered_stem(old), name.rpartition("-")[2]
     is_of_it = name == begin + digest and _DIGEST.fullmatch(digest) is not None
-    return f"{RECOVERED}{new}-{digest}" if is_of_it else name
+    return recovered_stem(new) + digest if is_of_it else name
 
 
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}\.part")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agentmem_cli.storage.layout import RECOVERED
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -55,16 +53,6 @@ class Repaired(NamedTuple):
     def lost(self) -> tuple[Mended, ...]:
         """What is lost, and noted from now on."""
         return tuple(each for each in self.done if each.kind in LOST_KINDS)
-
-
-_STEM_BYTES: Final = 180
-"""Bytes of a log's name in that of a recovered file: the digest behind it needs the rest."""
-
-
-def recovered_name(log: str, digest: str) -> str:
-    """Return the name of the file for bytes of *log* that have the SHA-256 *digest*."""
-    stem = log.encode()[:_STEM_BYTES].decode("utf-8", "ignore")
-    return f"{RECOVERED}{stem}-{digest}.part"
 
 
 def told_of(log: str, counts: Counts, file: str | None) -> Iterator[Mended]:

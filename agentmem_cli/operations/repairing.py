@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from agentmem_cli.operations.lost import NamedBlobs
-from agentmem_cli.operations.repaired import Left, Mended, Repaired, recovered_name, told_of
+from agentmem_cli.operations.repaired import Left, Mended, Repaired, told_of
 from agentmem_cli.operations.repaired_meta import StagedView, mend_meta
 from agentmem_cli.operations.repaired_places import left_alone, left_by_hand, left_with, mend_places
 from agentmem_cli.session.aside import Aside
@@ -33,7 +33,7 @@ from agentmem_cli.session.source import LogSource
 from agentmem_cli.session.stamp import Stamp
 from agentmem_cli.session.writer import changing
 from agentmem_cli.storage.care import clear_leftovers, tighten
-from agentmem_cli.storage.layout import RECOVERED, REDO
+from agentmem_cli.storage.layout import RECOVERED, REDO, recovered_name
 from agentmem_cli.storage.oddities import fixed_oddities
 from agentmem_cli.storage.seen import IDLE_MS, refuse_busy
 from agentmem_cli.storage.trial import TrialBatch

@@ -46,7 +46,7 @@ from agentmem_cli.session.rewriting import (
 from agentmem_cli.session.session import TornTail
 from agentmem_cli.session.staged import Staged
 from agentmem_cli.session.writer import changing
-from agentmem_cli.storage.layout import RECOVERED
+from agentmem_cli.storage.layout import RECOVERED, recovered_name
 from agentmem_cli.storage.seen import IDLE_MS, Seen, check_same, check_seen, refuse_busy, times
 from agentmem_cli.storage.store import batch_of, open_file_of, open_log_of
 
@@ -327,9 +327,7 @@ class _Work:
     def _set_aside(self, log: str, opened: OpenLog, keep: int, *, staged: bool) -> None:
         tail = opened.read_at(keep, opened.size - keep)
         new = self._with.damaged_line(Record(log, None, None), tail)
-        # Why cut: the digest behind it would make the longest of names too long.
-        stem = log.encode()[:_STEM_BYTES].decode("utf-8", "ignore")
-        name = f"{RECOVERED}{stem}-{hashlib.sha256(new).hexdigest()}.part"
+        name = recovered_name(log, hashlib.sha256(new).hexdigest())
         self._staged.write_file(name, new)
         if not staged:
             self._batch.cut_log(log, opened.size, keep)
@@ -389,9 +387,6 @@ class _Work:
         if new != data or self._logs:
             # Why also where it is the same: it must not look older than the logs.
             self._batch.write_file(META, new)
-
-
-_STEM_BYTES: Final = 180
 
 
 def _pass_by(_: int) -> None:

@@ -22,7 +22,6 @@ from agentmem_cli.session.session import TornTail
 from agentmem_cli.session.source import LogSource
 from agentmem_cli.session.stamp import Stamp
 from agentmem_cli.session.storing import stored_records
-from agentmem_cli.storage.layout import RECOVERED
 from agentmem_cli.storage.logfile import BytesLog
 
 if TYPE_CHECKING:
@@ -136,7 +135,9 @@ def write_lines(batch: Batch, end: LogEnd, lines: Sequence[bytes], read: bytes) 
         return None
     import hashlib
 
-    name = f"{RECOVERED}{end.log}-{hashlib.sha256(read).hexdigest()}.part"
+    from agentmem_cli.storage.layout import recovered_name
+
+    name = recovered_name(end.log, hashlib.sha256(read).hexdigest())
     batch.write_file(name, read)
     batch.cut_log(end.log, end.size, end.keep)
     if data:
@@ -279,8 +280,10 @@ async def save_async(store: AsyncStore, log: str, conversation: Conversation) ->
         else:
             import hashlib
 
+            from agentmem_cli.storage.layout import recovered_name
+
             torn = data[end.keep :]
-            name = f"{RECOVERED}{log}-{hashlib.sha256(torn).hexdigest()}.part"
+            name = recovered_name(log, hashlib.sha256(torn).hexdigest())
             await store.write_file_async(name, torn)
             await store.replace_log_async(log, end.size, data[: end.keep] + added)
     _saved(conversation, encoder.lineage, end.changes + len(records))

@@ -324,6 +324,7 @@ class DirBatch:
         folders, name = split(target.path)
         if target.kind == "replace":
             self._stage([target])
+            self._check_unchanged(target)
             with self._root.walk(folders) as folder:
                 folder.replace(split(target.spool.part)[1], name)
                 folder.sync()
@@ -361,6 +362,7 @@ class DirBatch:
             steps = steps_of(self._root, targets, self.key)
             self._write_redo(redo.encode(redo.Redo(self.key, steps)))
             redo.apply(self._root, steps, begun, kept)
+            kept.check(self._root)
         except BaseException as error:
             self._give_up(kept, begun, error)
             raise

@@ -15,11 +15,11 @@ from agentmem_cli.storage.files import Folder, remove_tree, rename_folder
 from agentmem_cli.storage.layout import (
     LOCK,
     LOG_END,
-    RECOVERED,
     REDO,
     TRASH,
     file_path,
     log_path,
+    recovered_name,
     split,
 )
 from agentmem_cli.storage.logfile import OpenLog
@@ -290,7 +290,7 @@ class DirStore:
         check_name(name)
         folders, last = split(file_path(name))
         with self.lock(), Folder.at(self._root) as root, root.walk(folders) as folder:
-            new = f"{RECOVERED}{last}-{listing.sha256(folder, last)}.part"
+            new = recovered_name(last, listing.sha256(folder, last))
             above, kept = split(file_path(new))
             with root.reach(above) as target:
                 folder.move(last, target, kept)

@@ -189,20 +189,14 @@ class Folder(Place):
         Raises:
             OSError: It was refused to the end; both files are as they were.
         """
-        old, new = self._at(source), self._at(target)
-        for wait_s in RETRY_WAITS_S:
-            try:
-                os.replace(old, new, src_dir_fd=self.fd, dst_dir_fd=self.fd)
-            except PermissionError:
-                sleep(wait_s)
-            else:
-                return
-        os.replace(old, new, src_dir_fd=self.fd, dst_dir_fd=self.fd)
+        self.move(source, self, target, sleep=sleep)
 
-    def move(self, name: str, target: Folder, new: str) -> None:
-        """Move the file *name* to the folder *target* as *new*; syncing both is the caller's."""
+    def move(
+        self, name: str, target: Folder, new: str, *, sleep: Callable[[float], None] = time.sleep
+    ) -> None:
+        """Move the file *name* to *target* as *new*, as `replace` does; syncing is the caller's."""
         old, place = self._at(name), target._at(new)
-        os.replace(old, place, src_dir_fd=self.fd, dst_dir_fd=target.fd)
+        _patiently(lambda: os.replace(old, place, src_dir_fd=self.fd, dst_dir_fd=target.fd), sleep)
 
     def link(self, name: str, new: str) -> None:
         """Give the file *name* the second name *new* in here; no link is followed."""
@@ -237,6 +231,15 @@ class Folder(Place):
         """Remove the file *name* as far as it goes; used on the way out of a failure."""
         with contextlib.suppress(OSError):
             self.remove(name)
+
+
+def _patiently(rename: Callable[[], None], sleep: Callable[[float], None] = time.sleep) -> None:
+    for wait_s in RETRY_WAITS_S:
+        try:
+            return rename()
+        except PermissionError:
+            sleep(wait_s)
+    return rename()
 
 
 def make_folders(path: str) -> bool:
@@ -349,7 +352,7 @@ def rename_folder(source: str, target: str) -> None:
     Raises:
         OSError: The system refused; nothing changed.
     """
-    os.rename(source, target)
+    _patiently(lambda: os.rename(source, target))
     sync_folder_of(target)
 
 

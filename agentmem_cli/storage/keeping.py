@@ -50,6 +50,19 @@ class Kept:
             return
         self._parts[step] = part
 
+    def check(self, root: Folder) -> None:
+        """See that nobody added to a file in the moment in which it was replaced or removed.
+
+        Raises:
+            ConflictError: Somebody did; `take_back` brings that back.
+            OSError: The system refused.
+        """
+        for step, part in self._parts.items():
+            if step.kind != "append":
+                folders, name = split(part)
+                with root.walk(folders) as folder:
+                    folder.expect(split(step.target)[1], folder.lstat(name).st_size, step.old or 0)
+
     def drop(self, root: Folder) -> None:
         """Remove what was kept: the change is made.
 

@@ -25,6 +25,8 @@ META: Final = "meta.json"
 RECOVERED: Final = "recovered/"
 """Where bytes that were set aside lie among the files."""
 
+_STEM_BYTES: Final = 180
+
 LOCK: Final = ".rig-memory.lock"
 """The lock that every change takes; it stays for as long as the session does."""
 
@@ -94,3 +96,14 @@ def is_staged(name: str) -> bool:
 def is_leftover(name: str) -> bool:
     """Return whether readers pass over an entry of this *name*."""
     return name.endswith((PART, TRASH))
+
+
+def recovered_stem(name: str) -> str:
+    """Return how the files begin that hold bytes of the log or file *name*, set aside."""
+    # Why cut: the digest behind it would make the longest of names too long.
+    return f"{RECOVERED}{name.encode()[:_STEM_BYTES].decode('utf-8', 'ignore')}-"
+
+
+def recovered_name(name: str, digest: str) -> str:
+    """Return the name of the file for bytes of *name* that have the SHA-256 *digest*."""
+    return f"{recovered_stem(name)}{digest}.part"

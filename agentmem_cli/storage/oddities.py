@@ -11,8 +11,19 @@ import os
 import stat
 from typing import TYPE_CHECKING, NamedTuple
 
-from agentmem_cli.storage.files import Folder
-from agentmem_cli.storage.layout import FILES, LOCK, LOGS, META, RECOVERED, REDO, file_path, split
+from agentmem_cli.storage.files import Folder, put
+from agentmem_cli.storage.layout import (
+    FILES,
+    LOCK,
+    LOGS,
+    META,
+    RECOVERED,
+    REDO,
+    file_path,
+    split,
+    staged_name,
+)
+from agentmem_cli.storage.streams import token
 
 if TYPE_CHECKING:
     from agentmem_cli.storage.directory import DirStore
@@ -63,7 +74,7 @@ def _odd(root: str, path: str, *, folder: bool) -> Odd | None:
     if stat.S_ISDIR(mode) if folder else stat.S_ISREG(mode):
         return None
     if stat.S_ISLNK(mode):
-        return Odd(path, LINK, _free(root, path, "link"))
+        return Odd(path, LINK, _free(root, path, "link", _led(place)))
     if stat.S_ISDIR(mode):
         return Odd(path, FOLDER, _free(root, path, "folder"))
     return (
@@ -71,16 +82,35 @@ def _odd(root: str, path: str, *, folder: bool) -> Odd | None:
     )
 
 
-def _free(root: str, path: str, what: str) -> str:
-    """Return a path that nothing has; what lies in ``recovered/`` goes beside it."""
+def _led(place: str, fd: int | None = None) -> bytes:
+    """Return what is kept of the link at *place*."""
+    return os.fsencode(os.readlink(place, dir_fd=fd)) + b"\n"
+
+
+def _free(root: str, path: str, what: str, data: bytes | None = None) -> str:
+    """Return a path that nothing has, or just *data*; what lies in ``recovered/`` goes beside it.
+
+    A program that was killed between keeping a link and removing it left that.
+    """
     name = split(path)[1].lstrip(".")
     stem = f"{_RECOVERED}.{what}" if path == _RECOVERED else f"{_RECOVERED}/{name}.{what}"
     found = stem
     count = 1
-    while os.path.lexists(os.path.join(root, found)):
+    while os.path.lexists(os.path.join(root, found)) and not _holds(root, found, data):
         count += 1
         found = f"{stem}-{count}"
     return found
+
+
+def _holds(root: str, path: str, data: bytes | None) -> bool:
+    if data is None:
+        return False
+    try:
+        folders, name = split(path)
+        with Folder.at(root) as top, top.walk(folders) as folder:
+            return folder.lstat(name).st_size == len(data) and folder.read(name) == data
+    except OSError:
+        return False
 
 
 def clear_oddities(store: DirStore) -> list[Odd]:
@@ -108,11 +138,8 @@ def _clear(root: Folder, odd: Odd) -> None:
         above, new = split(odd.target)
         with root.reach(above) as target:
             if odd.what == LINK:
-                led = os.readlink(
-                    name if folder.fd is not None else folder.where(name), dir_fd=folder.fd
-                )
-                target.write_new(new, os.fsencode(led) + b"\n")
-                target.sync()
+                led = _led(name if folder.fd is not None else folder.where(name), folder.fd)
+                put(target, new, led, staged_name(token()))
                 folder.remove(name)
             else:
                 folder.move(name, target, new)

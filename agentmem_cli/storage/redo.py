@@ -213,7 +213,7 @@ def apply(root: Folder, steps: Iterable[Step], begun: list[Step], kept: Kept | N
         kept: Keeps what is done away with.
 
     Raises:
-        ConflictError: An append's target has changed since it was looked at.
+        ConflictError: A target has changed since it was looked at.
         OSError: The system refused; the steps in *begun* may be done, the last one by half.
     """
     touched: dict[tuple[str, ...], None] = {}
@@ -234,6 +234,12 @@ def _apply_one(folder: Folder, name: str, step: Step, begun: list[Step]) -> None
     if step.kind == "append":
         _apply_append(folder, name, part, step, begun)
         return
+    # Why once more: making and hashing the new bytes takes a while, and what another program
+    # has added meanwhile would go.
+    found = folder.found(name)
+    folder.expect(
+        name, -1 if found is None else found.st_size, -1 if step.old is None else step.old
+    )
     begun.append(step)
     if step.kind == "remove":
         folder.remove(name)

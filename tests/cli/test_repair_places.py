@@ -85,6 +85,29 @@ def test_what_does_not_belong_in_a_place_is_set_aside_and_the_rest_is_mended(
     assert ok("repair", "one", "--force", "--json").object["mended"] == []
 
 
+@pytest.mark.parametrize("where", MOVABLE)
+def test_a_link_that_a_killed_repair_has_kept_but_not_removed_is_kept_once(
+    root: Path, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = _put(root, where, "link")
+    real = os.unlink
+
+    def unlink(name: str, **named: int | None) -> None:
+        if name == place.name:
+            raise OSError(5, "broken disk")
+        real(name, dir_fd=named.get("dir_fd"))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("os.unlink", unlink)
+        failed = run("repair", "one", "--force")
+    ok("repair", "one", "--force")
+
+    kept = [path.name for path in root.rglob("*.link*")]
+    assert failed.status == 2
+    assert len(kept) == 1
+    assert not place.is_symlink()
+
+
 @pytest.mark.parametrize(
     ("where", "what"),
     [(where, "link") for where in FIXED]

@@ -12,7 +12,7 @@ from agentmem_cli.operations.core import refusals
 from agentmem_cli.operations.secrets.crew import Lost
 from agentmem_cli.operations.secrets.findings import Finding, Place
 from agentmem_cli.operations.secrets.pool import Hidden, Veiled
-from agentmem_cli.operations.secrets.redaction import Unproven
+from agentmem_cli.operations.secrets.proof import Unproven
 from agentmem_cli.operations.secrets.told import Veil
 from agentmem_cli.session import refusals as session_refusals
 

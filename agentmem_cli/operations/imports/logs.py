@@ -18,7 +18,7 @@ from agentmem_cli.session.message import Message
 from agentmem_cli.session.record import Header, Saved, encode_header, encode_record
 from agentmem_cli.session.session import TornTail
 from agentmem_cli.session.stamp import Stamp
-from agentmem_cli.storage.layout import RECOVERED
+from agentmem_cli.storage.layout import recovered_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -242,7 +242,7 @@ class SessionOut:
             return 0
         with self._store.open_log(fold.log) as log:
             cut = log.read_at(torn.offset, torn.length)
-        name = f"{RECOVERED}{fold.log}-{hashlib.sha256(cut).hexdigest()}.part"
+        name = recovered_name(fold.log, hashlib.sha256(cut).hexdigest())
         self._batch.write_file(name, cut)
         self.set_aside.append(TornTail(fold.log, torn.offset, torn.length, name))
         return torn.offset + torn.length
