@@ -9,8 +9,14 @@ from agentmem_cli.limits import U64_MAX
 from agentmem_cli.session.codec import loads_fast
 from agentmem_cli.session.keys import FORMAT
 from agentmem_cli.session.lines import LINE_END, TORN, Line, odd_line
-from agentmem_cli.session.placing import Found, Place, places
-from agentmem_cli.session.record import CHANGES
+from agentmem_cli.session.placing import AMONG, OWN, PART, Found, Place, places
+from agentmem_cli.session.record import (
+    CHANGES,
+    BadRecord,
+    decode_change,
+    decode_header,
+    decode_saved,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -156,6 +162,23 @@ class Survey(NamedTuple):
     """The format that the header names where it is another one."""
 
 
+def worth_of(piece: Piece, record: Line) -> int:
+    """Return how much a record in a line is to be trusted, as `placing.Found` knows it."""
+    if all(type(part) is Line for part in piece.parts):
+        return OWN
+    fields = record.fields
+    try:
+        if fields["type"] == "header":
+            decode_header(fields)
+        elif fields["type"] == "state":
+            decode_saved(fields)
+        elif fields["type"] in CHANGES:
+            decode_change(fields, 0, None, 0, 0)
+    except BadRecord:
+        return PART
+    return AMONG
+
+
 _UNKNOWN_MAX: Final = 5
 
 
@@ -171,7 +194,6 @@ def survey(log: OpenLog) -> Survey:
     other: str | None = None
     astray: Object | None = None
     for piece in pieces(log):
-        gaps = any(type(part) is Gap for part in piece.parts)
         for part in piece.parts:
             if type(part) is not Line:
                 continue
@@ -185,7 +207,7 @@ def survey(log: OpenLog) -> Survey:
                 unknown[kind] = None
             next_aside = max(next_aside, _after_asides(fields))
             seq, n, _ = stamp_of(fields)
-            found.add(seq, n, whole=not gaps, header=kind == "header")
+            found.add(seq, n, worth=worth_of(piece, part), header=kind == "header")
             where[0].append(part.offset)
             where[1].append(part.length)
     placed = places(found, _copies(log, *where))

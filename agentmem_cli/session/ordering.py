@@ -13,7 +13,7 @@ import re
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agentmem_cli.session.damaged import pieces, stamp_of
+from agentmem_cli.session.damaged import pieces, stamp_of, worth_of
 from agentmem_cli.session.lines import Line
 from agentmem_cli.session.placing import Found, sorted_run
 
@@ -89,12 +89,11 @@ def in_order(log: OpenLog) -> Reordered | None:
     lines: list[tuple[Piece, int]] = []
     for piece in pieces(log):
         lines.append((_light(piece), len(found.seqs)))
-        whole = all(type(part) is Line for part in piece.parts)
         for part in piece.parts:
             if type(part) is Line:
                 seq, n, _ = stamp_of(part.fields)
                 is_header = part.fields.get("type") == "header"
-                found.add(seq, n, whole=whole, header=is_header)
+                found.add(seq, n, worth=worth_of(piece, part), header=is_header)
     run = sorted_run(found)
     if run is None:
         return None

@@ -24,6 +24,14 @@ ASIDE: Final = "aside"
 """It goes out of the log: a copy of one that stands, what fits nowhere, or was no record."""
 
 
+OWN: Final = 2
+"""A record that has a line of its own."""
+AMONG: Final = 1
+"""A record in a line that was damaged, with all that its type has."""
+PART: Final = 0
+"""What is JSON by chance, and a part of what a record said."""
+
+
 class Place(NamedTuple):
     """Where a record is to stand."""
 
@@ -42,14 +50,14 @@ class Found:
         """Begin with none."""
         self.seqs: list[int] = []
         self.ns: list[int] = []
-        self.whole: list[bool] = []
-        """Whether it has a line of its own; else it was found in a damaged one."""
+        self.worth: list[int] = []
+        """How much it is to be trusted: `OWN`, `AMONG` or `PART`."""
         self.header: int | None = None
         """Which of them is the header; None: the log does not begin with one."""
         self.astray: set[int] = set()
         """Headers that stand behind other records."""
 
-    def add(self, seq: int, n: int, *, whole: bool, header: bool) -> None:
+    def add(self, seq: int, n: int, *, worth: int, header: bool) -> None:
         """Note the next record."""
         if header and seq == 0 and not self.seqs:
             self.header = 0
@@ -57,7 +65,7 @@ class Found:
             self.astray.add(len(self.seqs))
         self.seqs.append(seq)
         self.ns.append(n)
-        self.whole.append(whole)
+        self.worth.append(worth)
 
 
 def places(found: Found, is_copy: Callable[[int, int], bool]) -> dict[int, Place]:
@@ -106,7 +114,7 @@ def _holding(found: Found, items: Iterable[int], header: int | None) -> list[int
     items = [index for index in items if ns[index] >= seqs[index] > 0 and index != header]
     if header is not None:
         items.insert(0, header)
-    growing = _longest(items, [seqs[index] for index in items], found.whole)
+    growing = _longest(items, [seqs[index] for index in items], found.worth)
     return _longest(growing, [ns[index] - seqs[index] for index in growing])
 
 
@@ -175,7 +183,7 @@ class _Placing:
         if stamp is not None:
             self._put(index, KEPT, *stamp)
         else:
-            stays = self._found.whole[index] and index not in self._found.astray
+            stays = self._found.worth[index] == OWN and index not in self._found.astray
             # Why only then: what fits nowhere would keep the log from being read strictly.
             stays = stays and seq >= self._least and seq in self._seqs_twice
             self._put(index, STAYS if stays else ASIDE, seq, n)
@@ -187,7 +195,7 @@ class _Placing:
         upper = None if following is None else (self._seqs[following], self._ns[following])
         if seq >= self._least and self._has_room((seq, n), upper):
             return seq, n
-        if not self._found.whole[index]:
+        if self._found.worth[index] != OWN:
             return None
         next_seq = max(last_seq + 1, self._least)
         if max(last_seq, self._least - 1) < seq and (upper is None or seq < upper[0]):
@@ -222,13 +230,13 @@ def _twice(values: Iterable[int]) -> set[int]:
 
 
 def _longest(
-    items: Sequence[int], values: Sequence[int], whole: Sequence[bool] | None = None
+    items: Sequence[int], values: Sequence[int], worth: Sequence[int] | None = None
 ) -> list[int]:
     """Return the longest part of *items* whose *values* do not fall.
 
-    With *whole*, by item, they grow: of equal ones the earliest counts that is whole.
+    With *worth*, by item, they grow: of equal ones the earliest of the most worth counts.
     """
-    place = bisect_right if whole is None else bisect_left
+    place = bisect_right if worth is None else bisect_left
     ends: list[int] = []
     which: list[int] = []
     before: list[int] = []
@@ -239,7 +247,7 @@ def _longest(
             ends.append(value)
             which.append(index)
         elif value < ends[at] or (
-            whole is not None and whole[items[index]] and not whole[items[which[at]]]
+            worth is not None and worth[items[index]] > worth[items[which[at]]]
         ):
             ends[at] = value
             which[at] = index

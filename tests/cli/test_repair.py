@@ -315,6 +315,19 @@ def test_a_piece_of_what_somebody_said_is_no_record(root: Path) -> None:
     assert problems() == []
 
 
+def test_of_a_piece_and_a_whole_record_of_one_stamp_in_a_line_the_whole_one_stays(
+    root: Path,
+) -> None:
+    stub = b'{"seq":2,"n":2,"t":1,"type":"push"},"id":1}]}'
+    glued = GOOD[1] + stub + GOOD[2] + b',"id'
+    write(root, "one", "main", join([GOOD[0], glued, *GOOD[3:]]))
+
+    mended()
+
+    assert texts(root) == [f"text {each}" for each in range(1, 6)]
+    assert problems() == []
+
+
 def test_a_mended_log_gets_a_fresh_lineage_and_a_torn_end_alone_does_not(root: Path) -> None:
     write(root, "one", "main", join([*GOOD[:2], b"junk", *GOOD[2:]]))
     write(root, "one", "other", join(turns(2, "other")) + b"torn")

@@ -127,6 +127,7 @@ def _shown(fold: LogFold) -> list[bytes]:
 @example(hurts=[(_double_line, 0, 1), (_cut, 0, 1)])
 @example(hurts=[(_glue, 0, 12), (_double_line, 12, 2), (_cut, 603, 90)])
 @example(hurts=[(_cut, 0, 1), (_double_line, 15, 2), (_double_line, 0, 1), (_cut, 1460, 1)])
+@example(hurts=[(_glue, 594, 88), (_double, 682, 58)])
 def test_any_damage_is_mended(hurts: list[tuple[object, int, int]]) -> None:
     data = DATA
     for way, at_, size in hurts:
