@@ -130,7 +130,8 @@ def unnamed(store: DirStore, progress: Callable[[int], None] | None = None) -> l
 
     A blob is named wherever its digest stands: in the past too, in any agent's log, in a
     damaged line, in a kept source, in a map, in what was set aside. In a log it may be
-    spelled by the numbers of its characters.
+    spelled by the numbers of its characters. What lies among blobs and has other bytes than its
+    name says is none of them.
 
     Raises:
         OSError: A log or a file cannot be read.
@@ -148,7 +149,9 @@ def unnamed(store: DirStore, progress: Callable[[int], None] | None = None) -> l
         left -= set(_digests(opened, left))
         if progress is not None:
             progress(opened.size)
-    return sorted(name for name, digest in blobs.items() if digest in left)
+    candidates = sorted(name for name, digest in blobs.items() if digest in left)
+    # Why compared: what somebody else put there, or what was damaged, is no garbage of ours.
+    return [name for name in candidates if store.file_sha256(name).encode() == blobs[name]]
 
 
 def _texts(store: DirStore, files: list[str]) -> Iterator[LogFile]:

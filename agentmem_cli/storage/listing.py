@@ -69,8 +69,17 @@ def staged_parts(root: Place) -> list[str]:
 
 
 def leftovers(root: Place) -> list[str]:
-    """Return the relative paths of part files, trash and a redo file in *root*, sorted."""
-    found = [path for path, _ in _session(root) if is_leftover(path) or path == REDO]
+    """Return the relative paths of part files, trash and a redo file in *root*, sorted.
+
+    A folder that is called as a part file is somebody's own: no program leaves one.
+    """
+    found = [
+        path
+        for path, entry in _session(root)
+        if path == REDO
+        or path.endswith(TRASH)
+        or (is_leftover(path) and not entry.is_dir(follow_symlinks=False))
+    ]
     return sorted(found)
 
 

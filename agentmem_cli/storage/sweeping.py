@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import stat
 from typing import TYPE_CHECKING
 
 from agentmem_cli.storage.files import remove_tree
-from agentmem_cli.storage.layout import REDO, TRASH, is_staged, log_of, split
+from agentmem_cli.storage.layout import REDO, is_staged, log_of, split
 from agentmem_cli.storage.listing import leftovers, staged_parts
 
 if TYPE_CHECKING:
@@ -52,8 +53,10 @@ def clear(root: Folder, live: set[str]) -> None:
         folders, name = split(path)
         if name in live or path == REDO:
             continue
-        if not name.endswith(TRASH):
-            with root.walk(folders) as folder:
+        with root.walk(folders) as folder:
+            is_tree = stat.S_ISDIR(folder.lstat(name).st_mode)
+            if not is_tree:
+                # Why a link, too: it goes, and what it leads to stays.
                 folder.remove(name)
-        else:
+        if is_tree:
             remove_tree(root.where(path))

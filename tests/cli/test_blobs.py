@@ -171,7 +171,7 @@ def test_names_never_lead_out_of_the_folder(root: Path, tmp_path: Path) -> None:
 
     assert [(one["name"], one["state"]) for one in listed] == [
         ("../../../../evil", "missing"),
-        ("CON .png", "unused"),
+        ("CON .png", "kept"),
     ]
     (written,) = (tmp_path / "out").iterdir()
     assert written.name.startswith("CON_.png-")

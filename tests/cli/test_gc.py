@@ -239,3 +239,18 @@ def test_a_link_that_is_called_like_trash_is_not_followed(root: Path, tmp_path: 
     ok("gc", "--all", "--yes", "--force")
 
     assert (target / "x").read_bytes() == b"precious"
+
+
+def test_what_is_no_blob_by_its_name_or_its_bytes_stays(root: Path) -> None:
+    write(root, "one", "main", join([header(), said(1, "one")]))
+    own = blob(root, b"nobody names it")
+    folder = root / "one" / "files" / "blobs"
+    damaged = folder / f"{'0' * 64}.png"
+    for mine in (folder / "notes.txt", damaged):
+        mine.write_bytes(b"mine")
+        os.utime(mine, (1, 1))
+
+    ok("gc", "one", "--force", "--yes")
+
+    assert not any(own in path.name for path in folder.iterdir())
+    assert {path.name for path in folder.iterdir()} == {"notes.txt", damaged.name}

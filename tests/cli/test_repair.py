@@ -725,3 +725,24 @@ def test_of_several_sessions_an_error_says_what_it_leaves_behind(
 
     assert plain.err.count("the next command on this session finishes it") == 2
     assert "next command" in told.objects[0]["error"]["message"]
+
+
+def test_a_link_called_as_trash_goes_alone_and_a_folder_called_as_a_part_stays(
+    root: Path, tmp_path: Path
+) -> None:
+    logs = write(root, "one", "main", join(turns(2)) + b"torn").parent
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "a").write_bytes(b"a")
+    (logs / "x.rig-trash").symlink_to(tmp_path / "mine")
+    (logs / "m.jsonl.rig-part").mkdir()
+    (logs / "m.jsonl.rig-part" / "b").write_bytes(b"b")
+
+    plan = run("repair", "one", "--force", "--dry-run", "--json")
+    done = run("repair", "one", "--force", "--json")
+
+    assert plan.object["mended"] == done.object["mended"]
+    assert not (logs / "x.rig-trash").is_symlink()
+    assert (tmp_path / "mine" / "a").read_bytes() == b"a"
+    assert (logs / "m.jsonl.rig-part" / "b").read_bytes() == b"b"
+    assert texts(root) == ["text 1", "text 2"]
+    assert run("gc", "one", "--force", "--yes").status == 0
