@@ -16,6 +16,7 @@ from agentmem_cli.storage.layout import (
     LOG_END,
     LOGS,
     META,
+    PART,
     RECOVERED,
     REDO,
     file_path,
@@ -95,7 +96,8 @@ def _is_known(where: str, path: Path) -> bool:
     """Whether an entry is read, leads to what is, or is a leftover (told of elsewhere)."""
     top, _, name = where.partition("/")
     if is_leftover(where):
-        return True
+        # Why not a folder: no program leaves one that is called so, and none takes it away.
+        return path.is_symlink() or not (path.is_dir() and where.endswith(PART))
     if where in {file_path(META), file_path(RECOVERED.rstrip("/"))}:
         return True  # whatever it is, it is told of
     if path.is_dir():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 from typing import TYPE_CHECKING
@@ -93,10 +94,12 @@ def half_gone(root: Path) -> None:
 
 
 def loose(root: Path) -> None:
-    """Leave a blob that nothing names, and a part file."""
+    """Leave a blob that nothing names, one that is damaged, and a part file."""
     blobs = root / "one/files/blobs"
     blobs.mkdir(mode=0o700)
-    (blobs / f"{'0' * 64}.png").write_bytes(b"nobody names it")
+    data = b"nobody names it"
+    (blobs / f"{hashlib.sha256(data).hexdigest()}.png").write_bytes(data)
+    (blobs / f"{'0' * 64}.png").write_bytes(b"of other bytes than its name says")
     (root / "one/files" / PART).write_bytes(b"x")
 
 
