@@ -22,6 +22,7 @@ from agentmem_cli.session.session import TornTail
 from agentmem_cli.session.source import LogSource
 from agentmem_cli.session.stamp import Stamp
 from agentmem_cli.session.storing import stored_records
+from agentmem_cli.storage.layout import recovered_name
 from agentmem_cli.storage.logfile import BytesLog
 
 if TYPE_CHECKING:
@@ -134,8 +135,6 @@ def write_lines(batch: Batch, end: LogEnd, lines: Sequence[bytes], read: bytes) 
         batch.append_log(end.log, end.size, data)
         return None
     import hashlib
-
-    from agentmem_cli.storage.layout import recovered_name
 
     name = recovered_name(end.log, hashlib.sha256(read).hexdigest())
     batch.write_file(name, read)
@@ -279,8 +278,6 @@ async def save_async(store: AsyncStore, log: str, conversation: Conversation) ->
             await store.append_log_async(log, end.size, added)
         else:
             import hashlib
-
-            from agentmem_cli.storage.layout import recovered_name
 
             torn = data[end.keep :]
             name = recovered_name(log, hashlib.sha256(torn).hexdigest())
