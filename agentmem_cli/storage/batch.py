@@ -320,8 +320,10 @@ class DirBatch:
         )
 
     def _make_alone(self, target: Target) -> bool:
-        """Make a change that is atomic by itself; return False where it is not."""
+        """Make a change that one call makes, and nobody's write is lost by; else return False."""
         folders, name = split(target.path)
+        if target.old is not None and target.kind != "append" and log_of(target.path) is not None:
+            return False  # what another program adds in that moment is seen by a second name only
         if target.kind == "replace":
             self._stage([target])
             self._check_unchanged(target)

@@ -77,9 +77,10 @@ def test_what_comes_while_new_bytes_are_staged_is_not_written_over(
     assert store.leftovers() == []
 
 
+@pytest.mark.parametrize("change", [_together, _alone])
 @pytest.mark.parametrize("by", ["name", "descriptor"])
 def test_what_comes_in_the_moment_of_the_swap_itself_is_brought_back(
-    store: DirStore, by: str, monkeypatch: pytest.MonkeyPatch
+    store: DirStore, by: str, change: Callable[[DirStore], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = os.replace
     log = os.open(store.path / "logs/a.jsonl", os.O_WRONLY | os.O_APPEND)
@@ -95,7 +96,7 @@ def test_what_comes_in_the_moment_of_the_swap_itself_is_brought_back(
     with monkeypatch.context() as patched:
         patched.setattr("os.replace", replace)
         with pytest.raises(ConflictError, match=r"a\.jsonl: a program that takes no lock"):
-            _together(store)
+            change(store)
     os.close(log)
 
     assert _state(store) == (OLD + THEIRS, OLD, b"old")
