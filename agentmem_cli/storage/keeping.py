@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from agentmem_cli.storage.files import Folder
     from agentmem_cli.storage.redo import Step
 
-_NO_LINKS: Final = frozenset(
+NO_LINKS: Final = frozenset(
     {errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 )
+"""How a disk says that it has no hard links."""
 
 
 class Kept:
@@ -113,7 +114,7 @@ def _linked(folder: Folder, name: str, part: str) -> bool:
     try:
         folder.link(name, part)
     except OSError as error:
-        if error.errno not in _NO_LINKS:
+        if error.errno not in NO_LINKS:
             raise
         return False
     return True

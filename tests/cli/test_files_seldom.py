@@ -6,7 +6,6 @@ import hashlib
 import io
 import os
 import tarfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,6 +22,7 @@ from tests.secrets_made import StandIn, token
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from agentmem_cli.storage.logfile import OpenLog
 
@@ -195,8 +195,8 @@ def test_two_that_make_the_key_of_masks_at_once_have_one(
 ) -> None:
     theirs = bytes(range(32))
 
-    def link(_: Path, path: Path) -> None:
-        Path(path).write_text(theirs.hex())
+    def link(*_: object, **__: object) -> None:
+        (tmp_path / "mine" / "mask.key").write_text(theirs.hex())
         raise FileExistsError
 
     monkeypatch.setattr(os, "link", link)

@@ -9,7 +9,6 @@ everywhere, and nobody without the key can try guesses against it.
 from __future__ import annotations
 
 import hmac
-import os
 import re
 import secrets
 from typing import TYPE_CHECKING, Final
@@ -19,6 +18,7 @@ from agentmem_cli.operations.secrets.escaped import plainly
 from agentmem_cli.session.codec import JSON, dumps, loads_object
 from agentmem_cli.storage.files import replace_atomically
 from agentmem_cli.storage.named import read_named, read_own
+from agentmem_cli.storage.once import make_once
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,19 +64,7 @@ def mask_key(folder: Path) -> bytes:
         return _read_key(path)
     except FileNotFoundError:
         pass
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    made = secrets.token_bytes(KEY_BYTES)
-    part = folder / f".{KEY_FILE}.{secrets.token_hex(8)}"
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(made.hex().encode() + b"\n")
-        # Why a link: of two programs that make the key at once, one wins, and both read it.
-        os.link(part, path)
-    except FileExistsError:
-        pass
-    finally:
-        part.unlink(missing_ok=True)
+    make_once(path, secrets.token_bytes(KEY_BYTES).hex().encode() + b"\n")
     return _read_key(path)
 
 

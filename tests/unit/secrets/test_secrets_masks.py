@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import stat
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,20 @@ def test_the_users_key_is_made_once_and_for_nobody_else(tmp_path: Path) -> None:
     assert len(first) == 32
     assert stat.S_IMODE((folder / "mask.key").stat().st_mode) == 0o600
     assert [each.name for each in folder.iterdir()] == ["mask.key"]
+
+
+def test_a_key_is_made_on_a_disk_without_hard_links_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def link(*_: object, **__: object) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr("os.link", link)
+    made = mask_key(tmp_path)
+
+    assert mask_key(tmp_path) == made
+    assert [path.name for path in tmp_path.iterdir()] == ["mask.key"]
+    assert stat.S_IMODE((tmp_path / "mask.key").stat().st_mode) == 0o600
 
 
 def test_a_file_that_is_no_key_is_not_replaced(tmp_path: Path) -> None:
