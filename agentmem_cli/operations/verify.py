@@ -22,6 +22,7 @@ from agentmem_cli.session.meta import META, BadMeta, SessionMeta
 from agentmem_cli.session.pairing import MERGEABLE, UNANSWERED, UNASKED
 from agentmem_cli.session.reader import open_log
 from agentmem_cli.session.source import LogSource
+from agentmem_cli.storage.care import at_work
 from agentmem_cli.storage.layout import FILES, LOGS, RECOVERED, REDO
 
 if TYPE_CHECKING:
@@ -105,13 +106,7 @@ class _Work:
             return []
 
     def layout(self) -> None:
-        redo = self.store.path / REDO
-        if self.store.pending() and redo.is_file() and not redo.is_symlink():
-            why = "a change was cut short; the next command that changes something finishes it"
-            self.add(PROBLEM, "unfinished-change", "", why)
-        for name in self.store.leftovers():
-            why = "left behind by a program that was stopped; the next change takes ours away"
-            self.add(PROBLEM, "leftover", name, why)
+        self.left()
         for name in self.store.loose():
             self.add(PROBLEM, "loose-mode", name, "other users of this machine may read it")
         told = {
@@ -123,6 +118,22 @@ class _Work:
         for stray in strays(self.store.path):
             level = NOTICE if stray.kind == STRAY else PROBLEM
             self.add(level, stray.kind, stray.where, told[stray.kind])
+
+    def left(self) -> None:
+        """Name what a program left that was stopped; one that is at work has left nothing yet."""
+        found = set(self.store.leftovers())
+        if found and at_work(self.store):
+            why = "a program is changing the session now; look again when it has ended"
+            self.add(NOTICE, "in-use", "", why)
+            return
+        # Why again: one may have ended since.
+        for name in sorted(found.intersection(self.store.leftovers())):
+            redo = self.store.path / REDO
+            if name == REDO and redo.is_file() and not redo.is_symlink():
+                why = "a change was cut short; the next command that changes something finishes it"
+                self.add(PROBLEM, "unfinished-change", "", why)
+            why = "left behind by a program that was stopped; the next change takes ours away"
+            self.add(PROBLEM, "leftover", name, why)
 
     def log(self, log: str) -> None:
         try:

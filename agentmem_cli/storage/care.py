@@ -77,6 +77,14 @@ def _folders(path: str) -> list[str]:
         return []
 
 
+def at_work(store: DirStore) -> bool:
+    """Return whether anybody holds the session's lock now; nothing is locked for longer than that.
+
+    Where a system or a disk has no ``flock`` the answer is no.
+    """
+    return _is_held(str(store.path))
+
+
 def _is_held(folder: str) -> bool:
     """Whether another program, or another part of this one, holds the lock in *folder*."""
     try:
@@ -90,9 +98,12 @@ def _is_held(folder: str) -> bool:
     except OSError:
         return False
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+        # Why shared: two that look at once do not take each other for one that changes it.
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
         return True
+    except OSError:
+        return False  # no locks here, so nobody has one
     finally:
         os.close(descriptor)
     return False

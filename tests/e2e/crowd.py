@@ -82,6 +82,14 @@ class Member:
             masking = ("redact", SESSION, "--yes", "--no-rules", "--literals", "-")
             self.command("redact", *masking, stdin=secret.encode(), text=secret)
 
+    def care(self) -> None:
+        self.command("repair", "repair", SESSION)
+        self.command("gc", "gc", SESSION, "--yes", "--young", "0s")
+        self.command("value", "value", "set", SESSION, "round", str(self.round))
+        verified = run("--root", self.root, "verify", SESSION, "--json")
+        assert verified.status == 0, verified
+        self.notes.append(("done", "verify", ""))
+
     def read(self) -> None:
         store = self.store()
         session = read_session(store)
@@ -107,6 +115,7 @@ WORKS: Final[tuple[Callable[[Member], None], ...]] = (
     Member.read,
     Member.append,
     Member.read,
+    Member.care,
 )
 
 

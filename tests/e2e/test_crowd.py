@@ -83,11 +83,11 @@ class Holder:
 
 
 @pytest.mark.slow
-def test_what_eight_processes_were_told_is_done_is_there_once(tmp_path: Path) -> None:
-    notes = run_crowd(tmp_path, 8, 3)
+def test_what_nine_processes_were_told_is_done_is_there_once(tmp_path: Path) -> None:
+    notes = run_crowd(tmp_path, 9, 3)
     counts = check(tmp_path, notes)
 
-    assert sum(counts.values()) >= 8 * 3
+    assert sum(counts.values()) >= 9 * 3
     assert counts["read done"] == 2 * 3
     assert counts["append done"] + counts["append lost"] == 3 * 3
 
@@ -124,6 +124,24 @@ def test_another_program_waits_for_our_lock(session: Path, other: str) -> None:
     with waits as holder:
         assert holder.told() == b"held"
     assert told == b"busy"
+
+
+@pytest.mark.parametrize("other", FOUND)
+def test_what_a_program_at_work_has_not_put_away_yet_is_no_damage(
+    session: Path, other: str
+) -> None:
+    part = session / "files/.agentmem-0123456789abcdef0123456789abcdef.rig-part"
+    part.touch(0o600)
+    (session / ".agentmem.redo").touch(0o600)
+    with Holder(other, session) as holder:
+        assert holder.told() == b"held"
+        during = run("verify", "one", "--json")
+    after = run("verify", "one", "--json")
+
+    assert during.status == 0
+    assert [found["kind"] for found in during.object["findings"]] == ["in-use"]
+    assert after.status == 1
+    assert "files/" + part.name in [found["where"] for found in after.object["findings"]]
 
 
 def _add_unasked(session: Path) -> bytes:
