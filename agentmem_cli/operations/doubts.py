@@ -141,7 +141,7 @@ def _not_logs(store: DirStore) -> Iterator[Doubt]:
 def _noted(store: DirStore, rewritten: set[str], lost: list[Doubt]) -> Iterator[Doubt]:
     """Yield the logs that are gone or shorter than the meta noted; add those known to *lost*."""
     from agentmem_cli.operations.listing import noted_sizes
-    from agentmem_cli.operations.repaired_meta import lost_logs
+    from agentmem_cli.operations.lost_logs import lost_logs
 
     seen = survey(str(store.path))
     if META not in store.files():
@@ -151,8 +151,10 @@ def _noted(store: DirStore, rewritten: set[str], lost: list[Doubt]) -> Iterator[
     except BadMeta:
         yield Doubt(META, "it cannot be read, and so not which logs there were")
         return
-    for log, size in lost_logs(meta).items():
-        lost.append(Doubt(log, f"it had {size} bytes once, as the meta says"))
+    lost += [
+        Doubt(log, f"it had {each.size} bytes once, as the meta says")
+        for log, each in lost_logs(store, meta).items()
+    ]
     sizes: Mapping[str, int] = {log: size for log, size, _ in seen.logs}
     for log, was in (noted_sizes(meta) or {}).items():
         if type(was) is int and sizes.get(log, 0) < was and log not in rewritten:

@@ -114,9 +114,10 @@ def _meta(seen: Survey) -> tuple[SessionMeta | None, str | None]:
         too_big = f"meta.json: {seen.meta_size} bytes, more than {META_BYTES_MAX}"
         return None, too_big if seen.meta_size else None
     try:
-        return SessionMeta.decode(seen.meta, exact=False), None
+        meta = SessionMeta.decode(seen.meta, exact=False)
     except BadMeta as error:
         return beginning_of(seen.meta), f"meta.json: {error}"
+    return meta, f"meta.json: {meta.trouble}" if meta.odd else None
 
 
 def beginning_of(data: bytes) -> SessionMeta | None:
@@ -151,13 +152,18 @@ def noted_sizes(meta: SessionMeta) -> dict[str, JSON] | None:
 
 
 def is_fresh(seen: Survey, meta: SessionMeta) -> bool:
-    """Whether *meta* is of the logs as they stand: none is newer, and the sizes are as noted."""
+    """Whether *meta* is of the logs as they stand: none is newer, and the sizes are as noted.
+
+    One of another program notes no sizes; it has to say at least what was counted, and when.
+    """
     newest = max((mtime_ns for _, _, mtime_ns in seen.logs), default=0)
-    if seen.meta_mtime_ns < newest:
+    if seen.meta_mtime_ns < newest or meta.odd:
         return False
     sizes = noted_sizes(meta)
+    if sizes is None and seen.logs:
+        return None not in (meta.updated, meta.messages)
     if sizes is None:
-        return bool(seen.logs) or not meta.messages
+        return not meta.messages
     return sizes == {log: size for log, size, _ in seen.logs}
 
 

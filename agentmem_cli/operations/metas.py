@@ -114,7 +114,10 @@ def _readable(store: DirStore) -> tuple[SessionMeta, Refreshed]:
         else:
             data = store.read_file(META)
             try:
-                return SessionMeta.decode(data), Refreshed()
+                meta = SessionMeta.decode(data)
+                if not meta.odd:
+                    return meta, Refreshed()
+                why = meta.trouble or ""
             except BadMeta as error:
                 why = str(error)
                 meta = beginning_of(data)

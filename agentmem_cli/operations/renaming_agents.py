@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from agentmem_cli.errors import ConflictError, UsageError
 from agentmem_cli.operations.imports.adapter import MAIN
 from agentmem_cli.operations.imports.maps import FOLDER, MAP_END, OldMap, body_digest
+from agentmem_cli.operations.lost_logs import LOST_LOGS
 from agentmem_cli.operations.metas import is_current, refresh
 from agentmem_cli.operations.renaming import check_plain
-from agentmem_cli.operations.repaired_meta import LOST_LOGS
 from agentmem_cli.operations.rewrites import TOOL
 from agentmem_cli.session.clock import fresh_lineage
 from agentmem_cli.session.codec import dumps, loads_object

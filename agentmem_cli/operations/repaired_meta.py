@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
 from agentmem_cli.limits import META_BYTES_MAX
-from agentmem_cli.operations.listing import OURS, beginning_of, is_fresh, noted_sizes
+from agentmem_cli.operations.listing import beginning_of, is_fresh, noted_sizes
+from agentmem_cli.operations.lost_logs import LostLog, lost_logs, noted_lost, with_lost
 from agentmem_cli.operations.metas import noted, rebuilt
 from agentmem_cli.operations.repaired import Mended
 from agentmem_cli.session.meta import META, BadMeta, SessionMeta
@@ -17,14 +18,10 @@ from agentmem_cli.storage.survey import survey
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from agentmem_cli.session.codec import JSON
     from agentmem_cli.storage.batch import DirBatch
     from agentmem_cli.storage.directory import DirStore
     from agentmem_cli.storage.store import LogFile, Store
     from agentmem_cli.storage.survey import Survey
-
-LOST_LOGS: Final = "lost"
-"""What of our own in ``listed`` says which logs were gone or shorter, and how long they were."""
 
 
 class StagedView:
@@ -57,7 +54,7 @@ class StagedView:
 
 
 def mend_meta(
-    view: StagedView, *, logs_change: bool, damaged: int, ends: Mapping[str, int]
+    view: StagedView, *, logs_change: bool, damaged: int, ends: Mapping[str, int], now_ms: int
 ) -> list[Mended]:
     """Write the meta anew where it is not of the logs as they will be; tell what was done.
 
@@ -67,6 +64,7 @@ def mend_meta(
         damaged: Damaged places that are left in them.
         ends: Line ends that were missing in a log, and are there then: nothing else was lost
             where it was shorter by no more than these.
+        now_ms: When a log is found gone or shorter, in ms.
 
     Raises:
         OSError: What is there cannot be read, so it must not be written over.
@@ -81,7 +79,9 @@ def mend_meta(
         seen = seen._replace(meta=data, meta_size=len(data))
     old, why = _read(seen) if there else (SessionMeta(), "there was none")
     lost = {} if why is not None else _lost(view, old, seen, ends)
-    if why is None and not logs_change and not lost and is_fresh(seen, old):
+    still = lost_logs(view.as_store(), old)
+    is_back = still.keys() != noted_lost(old).keys()
+    if why is None and not (logs_change or lost or is_back) and is_fresh(seen, old):
         return []
     aside = None
     if there and why is not None and seen.meta_size:
@@ -91,9 +91,10 @@ def mend_meta(
     for log in view.logs():
         with view.open_log(log) as opened:
             sizes[log] = opened.size
-    meta = _with_lost(noted(before, sizes, started, damaged), lost)
+    found = {log: LostLog(size, now_ms) for log, size in lost.items()}
+    meta = with_lost(noted(before, sizes, started, damaged), {**found, **still}.items())
     view.write_file(META, meta.encode())
-    why = why or "it did not tell of them as they are"
+    why = why or ("a log is whole again" if is_back else "it did not tell of them as they are")
     told = [Mended("meta", META, f"made anew from the logs ({why})", aside)]
     return told + [_told(log, size, seen) for log, size in lost.items()]
 
@@ -113,9 +114,10 @@ def _read(seen: Survey) -> tuple[SessionMeta, str | None]:
     if seen.meta is None:
         return SessionMeta(), f"{seen.meta_size} bytes, more than a meta may have"
     try:
-        return SessionMeta.decode(seen.meta), None
+        meta = SessionMeta.decode(seen.meta)
     except BadMeta as error:
         return beginning_of(seen.meta) or SessionMeta(), str(error)
+    return meta, meta.trouble
 
 
 def _lost(
@@ -138,23 +140,6 @@ def _is_rewritten(view: StagedView, log: str) -> bool:
 
     header = read_head(view.store, log).header
     return header is not None and bool(header.rewrites)
-
-
-def _with_lost(meta: SessionMeta, lost: dict[str, int]) -> SessionMeta:
-    ours = meta.listed.get(OURS)
-    if not lost or not isinstance(ours, dict):
-        return meta
-    before = ours.get(LOST_LOGS)
-    told: JSON = {**(before if isinstance(before, dict) else {}), **lost}
-    return meta._replace(listed={**meta.listed, OURS: {**ours, LOST_LOGS: told}})
-
-
-def lost_logs(meta: SessionMeta) -> dict[str, int]:
-    """Return the logs that a repair found gone or shorter, and how many bytes they had."""
-    ours = meta.listed.get(OURS)
-    told = ours.get(LOST_LOGS) if isinstance(ours, dict) else None
-    found = told.items() if isinstance(told, dict) else ()
-    return {log: size for log, size in found if type(size) is int}
 
 
 def _set_aside(view: StagedView) -> str:

@@ -154,7 +154,11 @@ class _Work:
         if not self._refused:
             # Why only then: what a newer program says of a log is not to be said anew here.
             self.done += mend_meta(
-                self._view, logs_change=self._edited, damaged=damaged, ends=self._ends_put
+                self._view,
+                logs_change=self._edited,
+                damaged=damaged,
+                ends=self._ends_put,
+                now_ms=self._wanted.now_ms,
             )
 
     def _log(self, log: str) -> None:

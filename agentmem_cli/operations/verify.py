@@ -293,19 +293,21 @@ class _Work:
         except BadMeta as error:
             self.add(PROBLEM, "meta", META, f"{error}; the logs tell the same")
             return
+        if meta.odd:
+            self.add(PROBLEM, "meta", META, f"{meta.trouble}; the logs tell the same")
         self._known_lost(meta)
         lost = self._lost(noted_sizes(meta) or {}, {log: size for log, size, _ in seen.logs})
-        if not (lost or is_fresh(seen, meta)):
+        if not (lost or meta.odd or is_fresh(seen, meta)):
             why = "not of the logs as they stand; a listing goes by the logs"
             self.add(NOTICE, "stale-meta", META, why)
 
     def _known_lost(self, meta: SessionMeta) -> None:
         """Tell the logs that a repair found gone, or shorter than they were."""
-        from agentmem_cli.operations.repaired_meta import lost_logs
+        from agentmem_cli.operations.lost_logs import lost_logs
 
-        for log, size in lost_logs(meta).items():
+        for log, lost in lost_logs(self.store, meta).items():
             kind = "shorter-log" if log in self._logs else "lost-log"
-            self.add(NOTICE, kind, log, f"it had {size} bytes once, as the meta says")
+            self.add(NOTICE, kind, log, f"it had {lost.size} bytes once, as the meta says")
 
     def _lost(self, noted: dict[str, JSON], sizes: dict[str, int]) -> bool:
         """Name the logs that are gone, or shorter than the meta noted; logs only ever grow."""

@@ -80,6 +80,24 @@ def _last(log: OpenLog) -> tuple[Stamp | None, bool]:
         length *= 8
 
 
+def stamp_before(log: OpenLog, end: int) -> Stamp | None:
+    """Return the stamp of the record whose line ends at byte *end* of a log; None: none does.
+
+    Raises:
+        OSError: The disk refused.
+    """
+    if not 0 < end <= log.size or log.read_at(end - 1, 1) != b"\n":
+        return None
+    length = _HEAD_BYTES
+    while True:
+        start = max(0, end - length)
+        _, found, line = log.read_at(start, end - 1 - start).rpartition(b"\n")
+        if found or start == 0:
+            stamp = _stamp_of(line)
+            return None if stamp is None else stamp[0]
+        length *= 8
+
+
 def _stamp_of(line: bytes) -> tuple[Stamp, bool] | None:
     try:
         fields = loads_object(line)

@@ -6,7 +6,7 @@ Source: DESIGN.md, "Meta".
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.limits import META_BYTES_MAX, TITLE_CHARACTERS_MAX
 from agentmem_cli.session.codec import dumps, loads_fast, loads_object
@@ -20,7 +20,14 @@ if TYPE_CHECKING:
 META = "meta.json"
 """Its name among a session's files."""
 
-_KNOWN = frozenset({"title", "labels", "updated", "model", "messages", "listed"})
+_SHAPES: Final = {
+    "title": str,
+    "labels": dict,
+    "updated": int,
+    "model": str,
+    "messages": int,
+    "listed": dict,
+}
 
 
 class BadMeta(ValueError):
@@ -41,6 +48,8 @@ class SessionMeta(NamedTuple):
     """Any JSON of those who list."""
     extra: dict[str, JSON] = {}  # noqa: RUF012 - never changed in place
     """Fields this version does not know, kept."""
+    odd: tuple[str, ...] = ()
+    """Known fields of another shape than theirs, which count as missing and are not written."""
 
     @classmethod
     def decode(cls, data: bytes, *, exact: bool = True) -> SessionMeta:
@@ -71,15 +80,22 @@ class SessionMeta(NamedTuple):
         updated, messages = value.get("updated"), value.get("messages")
         labels, listed = value.get("labels"), value.get("listed")
         named = labels.items() if isinstance(labels, dict) else ()
-        return cls(
+        meta = cls(
             title if isinstance(title, str) and title else None,
             {key: label for key, label in named if isinstance(label, str)},
             updated if type(updated) is int else None,
             model if isinstance(model, str) and model else None,
             messages if type(messages) is int else None,
             listed if isinstance(listed, dict) else {},
-            {} if value.keys() <= _KNOWN else _unknown(value),
+            {} if value.keys() <= _SHAPES.keys() else _unknown(value),
         )
+        odd = _odd(value, meta.labels)
+        return meta._replace(odd=odd) if odd else meta
+
+    @property
+    def trouble(self) -> str | None:
+        """What is wrong with its known fields, in words; None: nothing."""
+        return f"not of their shape: {', '.join(self.odd)}" if self.odd else None
 
     @classmethod
     def read(cls, files: BlobFiles) -> SessionMeta:
@@ -142,8 +158,21 @@ def _loads_quickly(data: bytes) -> Object:
     return value if isinstance(value, dict) else loads_object(data)
 
 
+def _odd(value: Object, labels: dict[str, str]) -> tuple[str, ...]:
+    """Name the known fields of another shape; *labels* are those that were taken."""
+    odd = [
+        key
+        for key, shape in _SHAPES.items()
+        if (item := value.get(key)) is not None and type(item) is not shape
+    ]
+    told = value.get("labels")
+    if isinstance(told, dict) and len(told) != len(labels):
+        odd.append("labels")
+    return tuple(odd)
+
+
 def _unknown(value: Object) -> Object:
-    return {key: item for key, item in value.items() if key not in _KNOWN}
+    return {key: item for key, item in value.items() if key not in _SHAPES}
 
 
 def title_of(text: str) -> str:

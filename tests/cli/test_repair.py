@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agentmem_cli.session.codec import dumps
+from agentmem_cli.session.codec import dumps, loads, loads_object
 from agentmem_cli.session.reader import fold_log, load
 from agentmem_cli.session.session import Session
 from agentmem_cli.storage.directory import DirStore
@@ -746,3 +746,79 @@ def test_a_link_called_as_trash_goes_alone_and_a_folder_called_as_a_part_stays(
     assert (logs / "m.jsonl.rig-part" / "b").read_bytes() == b"b"
     assert texts(root) == ["text 1", "text 2"]
     assert run("gc", "one", "--force", "--yes").status == 0
+
+
+@pytest.mark.parametrize("keep", [1, 2])
+def test_a_log_that_was_lost_and_is_put_back_whole_is_lost_no_more(root: Path, keep: int) -> None:
+    _ = ok("new", "one"), ok("append", "one", "--role", "user", stdin=b"x")
+    ok("append", "one", "--role", "assistant", stdin=b"y")
+    path = root / "one" / "logs" / "main.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(b"".join(whole.splitlines(keepends=True)[:keep]))
+    assert run("repair", "one", "--force").status == 1
+    path.write_bytes(whole)
+
+    before = notices()
+    wanted = mended()["mended"]
+
+    assert "shorter-log" not in before
+    assert [each["why"] for each in wanted] == ["made anew from the logs (a log is whole again)"]
+    assert (problems(), notices()) == ([], [])
+    assert mended()["mended"] == []
+
+
+def test_a_log_that_is_as_long_again_by_other_records_is_shorter_still(root: Path) -> None:
+    _ = ok("new", "one"), ok("append", "one", "--role", "user", stdin=b"x")
+    path = root / "one" / "logs" / "main.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(whole.splitlines(keepends=True)[0])
+    assert run("repair", "one", "--force").status == 1
+
+    ok("append", "one", "--role", "user", stdin=b"x")
+
+    assert path.stat().st_size == len(whole)
+    assert notices() == ["shorter-log"]
+
+
+@pytest.mark.parametrize("meta", [b"{}", b'{"precious":1}', b'{"labels":{"a":"b"},"title":"T"}'])
+def test_a_meta_that_tells_nothing_is_made_whole_and_hides_nothing(root: Path, meta: bytes) -> None:
+    write(root, "one", "main", join(turns(3)))
+    write_meta(root, "one", meta)
+    listed = ok("list", "--json").object
+    before = notices()
+
+    wanted = [each["kind"] for each in mended()["mended"]]
+
+    after = loads_object((root / "one/files/meta.json").read_bytes())
+    assert (listed["messages"], listed["title"] is None) == (3, False)
+    assert listed["updated"] is not None
+    assert (before, wanted) == (["stale-meta"], ["meta"])
+    assert loads_object(meta).items() <= after.items()
+    assert (problems(), notices()) == ([], [])
+    assert mended()["mended"] == []
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("title", b"5"), ("updated", b'"now"'), ("messages", b"true"), ("labels", b'{"a":1}')],
+)
+def test_a_meta_with_a_field_of_another_shape_is_set_aside_and_made_anew(
+    root: Path, field: str, value: bytes
+) -> None:
+    ok("new", "one")
+    ok("append", "one", "--role", "user", stdin=b"x")
+    path = root / "one/files/meta.json"
+    whole = loads_object(path.read_bytes())
+    odd = dumps({**whole, field: loads(value)})
+    write_meta(root, "one", odd)
+    listed = run("list", "--json").object
+    before = problems()
+
+    (told,) = mended()["mended"]
+
+    assert (listed["title"], listed["messages"]) == ("x", 1)
+    assert before == ["meta"]
+    assert field in told["why"]
+    assert aside(root) == [odd]
+    assert (problems(), notices()) == ([], [])
+    assert mended()["mended"] == []
