@@ -22,8 +22,9 @@ from agentmem_cli.session.meta import META, BadMeta, SessionMeta
 from agentmem_cli.session.pairing import MERGEABLE, UNANSWERED, UNASKED
 from agentmem_cli.session.reader import open_log
 from agentmem_cli.session.source import LogSource
-from agentmem_cli.storage.care import at_work
+from agentmem_cli.storage.care import at_work, unfinished
 from agentmem_cli.storage.layout import FILES, LOGS, RECOVERED, REDO
+from agentmem_cli.storage.recovery import FOREIGN, NOT_WHOLE, WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +33,16 @@ if TYPE_CHECKING:
     from agentmem_cli.storage.directory import DirStore
 
 __all__ = ["NOTICE", "PROBLEM", "Checked", "Finding", "Report", "verify"]
+
+_UNFINISHED: Final = {
+    WHOLE: "a change was cut short; the next command that changes something finishes it",
+    NOT_WHOLE: "a change was cut short before it was written down whole, and nothing of it was "
+    "made; the next change drops it, and repair keeps its bytes",
+    FOREIGN: "a change was cut short, and another program wrote since; repair gives it up, and "
+    "keeps what was staged",
+}
+"""What becomes of a redo file."""
+_OVER: Final = "the emptied note of a change that was over; the next change removes it"
 
 _NOTICES_MAX: Final = 20
 """Notices of one kind in one log that are told one by one; the rest is counted."""
@@ -128,12 +139,23 @@ class _Work:
             return
         # Why again: one may have ended since.
         for name in sorted(found.intersection(self.store.leftovers())):
-            redo = self.store.path / REDO
-            if name == REDO and redo.is_file() and not redo.is_symlink():
-                why = "a change was cut short; the next command that changes something finishes it"
-                self.add(PROBLEM, "unfinished-change", "", why)
-            why = "left behind by a program that was stopped; the next change takes ours away"
-            self.add(PROBLEM, "leftover", name, why)
+            if name == REDO:
+                self.unfinished()
+            else:
+                why = "left behind by a program that was stopped; the next change takes ours away"
+                self.add(PROBLEM, "leftover", name, why)
+
+    def unfinished(self) -> None:
+        redo = self.store.path / REDO
+        if redo.is_symlink() or not redo.is_file():
+            return  # what stands there is told of as that
+        try:
+            # Why by its size: it is emptied first where the change has ended (see `redo.disarm`).
+            is_over = redo.stat().st_size == 0
+            why = _OVER if is_over else _UNFINISHED[unfinished(self.store)[0]]
+        except (SessionError, OSError) as error:
+            why = str(error)
+        self.add(PROBLEM, "unfinished-change", "", why)
 
     def log(self, log: str) -> None:
         try:

@@ -234,6 +234,28 @@ def test_leftovers_and_an_unfinished_change_are_named(root: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="modes say nothing there")
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "the next change removes it"),
+        (bytes(5000), "the next change drops it"),
+        (b'{"format":"agentmem-redo/1","key":"00"}', "the next change drops it"),
+    ],
+)
+def test_a_redo_file_that_is_not_whole_is_named_once_and_called_what_becomes_of_it(
+    root: Path, data: bytes, why: str
+) -> None:
+    write(root, "one", "main", join(turns(2)))
+    (root / "one/.agentmem.redo").write_bytes(data)
+
+    (told,) = run("verify", "one", "--json").object["findings"]
+    ok("append", "one", "--role", "user", stdin=b"next")
+
+    assert told["kind"] == "unfinished-change"
+    assert why in told["why"]
+    assert _kinds() == []
+
+
 def test_loose_modes_are_named_one_by_one(root: Path) -> None:
     path = write(root, "one", "main", join(turns(1)))
     for place in (path, path.parent, root / "one"):
