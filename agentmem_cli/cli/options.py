@@ -71,7 +71,11 @@ ModelOption = Annotated[
 ]
 LabelOption = Annotated[
     list[str] | None,
-    typer.Option("--label", metavar="KEY=VALUE", help="Only sessions with this label; repeatable."),
+    typer.Option(
+        "--label",
+        metavar="KEY[=VALUE]",
+        help="Only sessions with this label, of any value without one; repeatable.",
+    ),
 ]
 TitleOption = Annotated[
     str | None,

@@ -57,16 +57,36 @@ def rm(
 ) -> int | None:
     """Remove whole sessions: logs, blobs, kept sources, all of it.
 
-    It says what would go and asks; where nobody can answer it needs --yes.
-    It cannot be undone. What was imported stands where it came from.
+    It says what would go and asks; where nobody can answer it needs --yes, and
+    whole names. It cannot be undone. What was imported stands where it came
+    from.
     """
-    from agentmem_cli.cli.opening import find_shown
-
     settings = Settings.of(context)
     check_may_remove(settings, dry_run=dry_run, yes=yes)
-    found = list(dict.fromkeys(find_shown(settings, words) for words in sessions))
+    blindly = yes and not dry_run
+    found = list(dict.fromkeys(_named(settings, words, blindly=blindly) for words in sessions))
     run = _Run(settings, idle_ms(if_idle, force=force), dry_run=dry_run, yes=yes, json=json)
     return run.all(found)
+
+
+def _named(settings: Settings, words: str, *, blindly: bool) -> Found:
+    """Find a session to be removed; tell where *words* are the beginning of its name alone.
+
+    Raises:
+        UsageError: They are, and it would go *blindly*.
+    """
+    from agentmem_cli.cli.opening import find_shown
+    from agentmem_cli.cli.output import warn
+
+    found = find_shown(settings, words)
+    if words != found.id and found.id.startswith(words):
+        msg = f"{words!r} is the beginning of {found.id!r}"
+        if blindly:
+            # Why: one slip of the hand would remove for good what nobody looked at.
+            hint = "Nothing was removed; with --yes, give the whole name."
+            raise UsageError(msg, hint=hint)
+        warn(msg)
+    return found
 
 
 def prune(
@@ -91,15 +111,33 @@ def prune(
     asks; where nobody can answer it needs --yes. It cannot be undone.
     """
     given = dict(locals())
+    from agentmem_cli.operations.catalog import find_all
+
     settings = Settings.of(context)
     sought = Sought(given)
     if not sought.given:
         msg = "prune needs a filter, so that it never means all sessions"
         raise UsageError(msg, hint="Like --older 90d; rm takes names.")
+    _check_leaves_some(older, larger)
     check_may_remove(settings, dry_run=dry_run, yes=yes)
     found = _old_enough(settings, sought.chosen(settings), until=until, older=older)
     run = _Run(settings, idle_ms(if_idle, force=force), dry_run=dry_run, yes=yes, json=json)
-    return run.all(found)
+    return run.all(found, among=len(find_all(settings.root, ())))
+
+
+def _check_leaves_some(older: str | None, larger: str | None) -> None:
+    """See that a length or a size leaves any session out.
+
+    Raises:
+        UsageError: It is 0, which all are older or larger than.
+    """
+    from agentmem_cli.cli.clock import parse_length
+    from agentmem_cli.cli.options import parse_size
+
+    for option, words, read in (("--older", older, parse_length), ("--larger", larger, parse_size)):
+        if words and read(words) == 0:
+            msg = f"{option} {words} fits every session"
+            raise UsageError(msg, hint="Give more than 0, or name sessions to rm.")
 
 
 def _old_enough(
@@ -128,10 +166,12 @@ class _Run:
         self._json = json
         self._status: int | None = None
 
-    def all(self, found: Sequence[Found]) -> int | None:
-        """Tell what would go; remove it where that is wanted; return the exit status."""
+    def all(self, found: Sequence[Found], *, among: int | None = None) -> int | None:
+        """Tell what would go; remove it where that is wanted; return the exit status.
+
+        *among* is how many sessions there are, where *found* were chosen among all.
+        """
         from agentmem_cli.cli.output import talk
-        from agentmem_cli.cli.render import count
 
         if not found:
             talk("No session fits: nothing was removed.")
@@ -139,23 +179,27 @@ class _Run:
         dry = self._dry_run or not self._yes
         if dry:
             ready = self._pass(found, dry=True)
+            sessions = _counted(list(ready.values()), among)
+            if self._dry_run and ready:
+                talk(f"It would remove {sessions}.")
             if self._dry_run or not ready:
                 talk("Nothing was removed (dry run)." if self._dry_run else "Nothing was removed.")
                 return self._status
-            sessions = count(len(ready), "session")
             if not typer.confirm(f"Remove {sessions}? It cannot be undone.", err=True):
                 talk("Nothing was removed.")
                 return 1
-            found = ready
-        self._pass(found, dry=False)
+            found = list(ready)
+        gone = self._pass(found, dry=False)
+        if gone:
+            talk(f"Removed {_counted(list(gone.values()), among)}.")
         return self._status
 
-    def _pass(self, found: Sequence[Found], *, dry: bool) -> list[Found]:
+    def _pass(self, found: Sequence[Found], *, dry: bool) -> dict[Found, Goes]:
         """Do each; return those that nothing kept from it."""
         from agentmem_cli.cli.failure import failed
         from agentmem_cli.errors import AgentMemError
 
-        done: list[Found] = []
+        done: dict[Found, Goes] = {}
         with self._settings.output() as out:
             for each in found:
                 try:
@@ -166,7 +210,7 @@ class _Run:
                     status = failed(out, each.id, error, json=self._json)
                     self._status = max(self._status or 0, status)
                     continue
-                done.append(each)
+                done[each] = goes
                 self._tell(out, goes, dry=dry)
         return done
 
@@ -215,6 +259,18 @@ class _Run:
         out.line(one_line(f"{word}  {goes.found.id}:{title} {when}; {', '.join(parts)}"))
         if goes.kin:
             warn(f"{goes.found.id}: these hold messages of it too, and stay: {', '.join(goes.kin)}")
+
+
+def _counted(gone: Sequence[Goes], among: int | None) -> str:
+    """Say how many sessions these are, of how many, and how much they take."""
+    from agentmem_cli.cli.render import count, size
+
+    bytes_ = size(sum(each.size for each in gone))
+    if among is None:
+        return f"{count(len(gone), 'session')}, {bytes_}"
+    if len(gone) == among > 1:
+        return f"all {count(among, 'session')}, {bytes_}"
+    return f"{len(gone):,} of {count(among, 'session')}, {bytes_}"
 
 
 def _fields(goes: Goes, *, dry: bool) -> dict[str, JSON]:

@@ -146,7 +146,7 @@ def test_prune_does_not_believe_a_meta_that_says_it_is_older(root: Path) -> None
 def test_a_session_of_unknown_time_is_no_old_one(root: Path) -> None:
     write(root, "junk", "main", b"junk\n")
 
-    done = ok("prune", "--older", "0s", "--yes")
+    done = ok("prune", "--older", "1s", "--yes")
 
     assert "No session fits" in done.err
 
@@ -298,9 +298,48 @@ def test_on_a_terminal_it_asks(root: Path, answer: str, gone: bool) -> None:
     status, told = answered(root, answer, "rm", "@last", "--force")
 
     left = {path.name for path in root.iterdir() if not path.name.startswith(".")}
-    assert "Remove 1 session? It cannot be undone." in told
+    assert "Remove 1 session, 240 B? It cannot be undone." in told
     assert status == (0 if gone else 1)
     assert (len(left) == 1) == gone
+
+
+def test_a_beginning_of_a_name_is_told_and_removes_nothing_that_nobody_looks_at(
+    root: Path,
+) -> None:
+    old_and_new(root)
+    before = tree(root)
+
+    plan = ok("rm", "ol", "--dry-run", "--force")
+    done = run("rm", "ol", "--yes", "--force")
+
+    assert "'ol' is the beginning of 'old'" in plan.err
+    assert (done.status, "give the whole name" in done.err) == (2, True)
+    assert tree(root) == before
+
+
+def test_what_goes_is_counted_among_all_there_are(root: Path) -> None:
+    old_and_new(root)
+
+    size = (root / "old/logs/main.jsonl").stat().st_size
+    some = ok("prune", "--title", "text", "--dry-run", "--force").err
+    all_ = ok("prune", "--title", ".", "--dry-run", "--force").err
+    done = ok("prune", "--title", "text", "--yes", "--force").err
+    named = ok("rm", "new", "--yes", "--force").err
+
+    assert f"It would remove 1 of 2 sessions, {size} B." in some
+    assert f"It would remove all 2 sessions, {size + 240} B." in all_
+    assert done.splitlines()[-1] == f"Removed 1 of 2 sessions, {size} B."
+    assert named.splitlines()[-1] == "Removed 1 session, 240 B."
+
+
+@pytest.mark.parametrize("words", [("--older", "0s"), ("--older", "0d"), ("--larger", "0 kB")])
+def test_a_filter_that_fits_every_session_is_none(root: Path, words: tuple[str, str]) -> None:
+    old_and_new(root)
+
+    done = run("prune", *words, "--yes", "--force")
+
+    assert (done.status, "fits every session" in done.err) == (2, True)
+    assert len(ok("list", "--json").objects) == 2
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
