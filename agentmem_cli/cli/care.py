@@ -30,7 +30,7 @@ def verify(
     Notices are worth knowing. Each names the log or file, the line, the byte
     and its kind, and the end says how much was read and what was not.
     """
-    from agentmem_cli.cli.opening import find_shown
+    from agentmem_cli.cli.opening import find_shown, warn_of_places
     from agentmem_cli.cli.output import talk
     from agentmem_cli.operations.catalog import Found, find_all
 
@@ -38,6 +38,7 @@ def verify(
     check_named(sessions, everything=everything)
     found = [find_shown(settings, words) for words in sessions or ()]
     found = found or find_all(settings.root, ())
+    warn_of_places(settings, found)
     problems = 0
     with settings.output(paged=not json) as out:
         for one in found:

@@ -56,7 +56,7 @@ def gc(
     """Remove blobs that nothing names, and what stopped commands left.
 
     A blob is named by any record of any agent, the past too, and by kept
-    sources and maps. Where a log is gone, damaged or unread nothing goes (5).
+    sources and maps. Where a log is gone, damaged or unread all of it stays (5).
     With --all sessions half made or half removed go, too.
     """
     from agentmem_cli.cli.clock import parse_length
@@ -91,9 +91,11 @@ class _Run:
 
     def all(self, found: Sequence[Found]) -> int | None:
         """Look, ask where that is needed, remove; return the exit status."""
+        from agentmem_cli.cli.opening import warn_of_places
         from agentmem_cli.cli.output import talk
         from agentmem_cli.cli.render import count
 
+        warn_of_places(self._settings, found)
         if not self._wanted.dry_run and not self._yes:
             self._pass(found, self._wanted._replace(dry_run=True))
             if self._status is not None or not self._count:

@@ -81,9 +81,11 @@ class _Run:
     def all(self, found: list[Found]) -> int | None:
         """Repair each; return the exit status."""
         from agentmem_cli.cli.failure import failed
+        from agentmem_cli.cli.opening import warn_of_places
         from agentmem_cli.cli.output import talk
         from agentmem_cli.errors import AgentMemError
 
+        warn_of_places(self._settings, found)
         if not found:
             talk(f"No sessions under {self._settings.root}: nothing was looked at.")
         with self._settings.output() as out:

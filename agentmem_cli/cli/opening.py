@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentmem_cli.cli.output import warn
@@ -17,7 +18,7 @@ from agentmem_cli.errors import (
 )
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Sequence
 
     from agentmem_cli.cli.settings import Settings
     from agentmem_cli.operations.catalog import Found
@@ -89,6 +90,13 @@ def warn_of_readers(session: str, store: DirStore) -> bool:
             f"chmod -R go= {store.path} keeps them out"
         )
     return bool(loose)
+
+
+def warn_of_places(settings: Settings, found: Sequence[Found]) -> None:
+    """Do `warn_of_writers` for the root and for each folder that sessions stand in, once."""
+    places = {settings.root: None, **{Path(each.path).parent: None for each in found}}
+    for folder in places:
+        warn_of_writers(folder)
 
 
 def warn_of_writers(folder: Path) -> None:

@@ -171,8 +171,10 @@ class _Run:
 
         *among* is how many sessions there are, where *found* were chosen among all.
         """
+        from agentmem_cli.cli.opening import warn_of_places
         from agentmem_cli.cli.output import talk
 
+        warn_of_places(self._settings, found)
         if not found:
             talk("No session fits: nothing was removed.")
             return None

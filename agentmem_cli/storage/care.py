@@ -8,11 +8,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from agentmem_cli.storage.files import Folder, remove_tree
-from agentmem_cli.storage.layout import LOCK, STAGES, TRASH, split
+from agentmem_cli.storage.layout import LOCK, STAGES, TRASH, is_leftover, split
 from agentmem_cli.storage.listing import leftovers, loose
 from agentmem_cli.storage.locks import held
 from agentmem_cli.storage.recovery import WHOLE, outlook
 from agentmem_cli.storage.rescue import kept_names
+from agentmem_cli.storage.swapping import PART
 from agentmem_cli.storage.sweeping import clear
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Left(NamedTuple):
-    """A folder under the root that a command left which was stopped."""
+    """What a command that was stopped left under the root, or is called as that is."""
 
     name: str
     """Its path below the root, with slashes."""
@@ -28,23 +29,32 @@ class Left(NamedTuple):
 
 
 _STAGE = "a session that an import had not finished when it was stopped"
+_ODD = "it is called as what a stopped command leaves, and is no folder"
 _TRASH = "a session that was being removed when the command was stopped"
 
 
 def left_in_root(root: str) -> list[Left]:
     """Return what stands under *root* of sessions half made or half removed, sorted.
 
-    A stage whose lock is held is one that is being made. Links are none.
-    Nothing is changed, and nothing is locked for longer than the look.
+    A stage whose lock is held is one that is being made. What is called as such
+    and is no folder (a link, a pipe, a file) is named, too. Nothing is changed,
+    and nothing is locked for longer than the look.
     """
-    found = [Left(name, _TRASH) for name in _folders(root) if name.endswith(TRASH)]
+    found = [Left(name, _TRASH) for name in _names(root, folders=True) if name.endswith(TRASH)]
+    # Why not those of a file that is written here (an export): they go with who makes them.
+    found += [
+        Left(name, _ODD)
+        for name in _names(root, folders=False)
+        if is_leftover(name) and not PART.fullmatch(name)
+    ]
     stages = os.path.join(root, STAGES)
     if not os.path.islink(stages):
         found += [
             Left(f"{STAGES}/{name}", _STAGE)
-            for name in _folders(stages)
+            for name in _names(stages, folders=True)
             if not _is_held(os.path.join(stages, name))
         ]
+        found += [Left(f"{STAGES}/{name}", _ODD) for name in _names(stages, folders=False)]
     return sorted(found)
 
 
@@ -56,7 +66,10 @@ def remove_left(root: str, name: str) -> bool:
     """
     path = os.path.join(root, name)
     if os.path.islink(path) or not os.path.isdir(path):
-        return not os.path.lexists(path)
+        folders, last = split(name)
+        with suppress(FileNotFoundError), Folder.at(root) as top, top.walk(folders) as folder:
+            folder.remove(last)  # a link goes, and what it leads to stays
+        return True
     if name.endswith(TRASH):
         remove_tree(path)
         return True
@@ -69,10 +82,13 @@ def remove_left(root: str, name: str) -> bool:
     return True
 
 
-def _folders(path: str) -> list[str]:
+def _names(path: str, *, folders: bool) -> list[str]:
+    """Return the names in a folder, of the *folders* there or of what is none."""
     try:
         with os.scandir(path) as entries:
-            return [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+            return [
+                entry.name for entry in entries if entry.is_dir(follow_symlinks=False) == folders
+            ]
     except OSError:
         return []
 

@@ -229,16 +229,46 @@ def test_a_session_that_is_being_made_is_left_alone(root: Path) -> None:
         assert {path: path.read_bytes() for path in stage.rglob("*")} == before
 
 
-def test_a_link_that_is_called_like_trash_is_not_followed(root: Path, tmp_path: Path) -> None:
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX links and pipes")
+@pytest.mark.parametrize("command", [("gc", "--yes"), ("repair",)])
+def test_what_is_called_as_left_and_is_no_folder_is_named_and_goes_alone(
+    root: Path, tmp_path: Path, command: tuple[str, ...]
+) -> None:
     ok("new", "one")
     target = tmp_path / "mine"
     target.mkdir()
     (target / "x").write_bytes(b"precious")
-    (root / "x.rig-trash").symlink_to(target)
+    (root / "a.rig-trash").symlink_to(target)
+    (root / "b.rig-part").symlink_to(target / "x")
+    os.mkfifo(root / "c.rig-part")
+    (root / STAGES).mkdir()
+    (root / STAGES / "d").symlink_to(target)
+    own = root / f".agentfile-{'0' * 32}.rig-part"
+    own.write_bytes(b"of an export that is under way")
+    names = [f"{STAGES}/d", "a.rig-trash", "b.rig-part", "c.rig-part"]
 
-    ok("gc", "--all", "--yes", "--force")
+    named = run("verify", "--json")
+    plan = ok(*command, "--all", "--force", "--dry-run", "--json")
+    done = ok(*command, "--all", "--force", "--json")
+    ok("verify")
 
+    key, name = ("removed", "name") if command[0] == "gc" else ("mended", "where")
+    assert [each["where"] for each in named.objects[-1]["findings"]] == names
+    assert plan.objects[-1][key] == done.objects[-1][key]
+    assert [each[name] for each in done.objects[-1][key]] == names
     assert (target / "x").read_bytes() == b"precious"
+    assert {path.name for path in root.iterdir()} - {STAGES} == {"one", own.name}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes say nothing there")
+@pytest.mark.parametrize("words", ["verify", "verify one", "repair one", "gc one --yes", "rm one"])
+def test_a_root_that_anyone_may_write_in_is_warned_about(root: Path, words: str) -> None:
+    ok("new", "one")
+    root.chmod(0o777)
+
+    done = run(*words.split(), *(["--dry-run"] if words == "rm one" else []))
+
+    assert (done.status, done.err.count(f"chmod o-w {root}")) == (0, 1)
 
 
 def test_what_is_no_blob_by_its_name_or_its_bytes_stays(root: Path) -> None:

@@ -184,7 +184,9 @@ def test_a_folder_of_stages_that_goes_meanwhile_is_made_again(
 # -- what is left of a stopped command -------------------------------------
 
 
-def test_a_link_in_the_place_of_what_was_left_is_not_removed(tmp_path: Path) -> None:
+def test_a_link_in_the_place_of_what_was_left_goes_and_what_it_leads_to_stays(
+    tmp_path: Path,
+) -> None:
     other = tmp_path / "other"
     other.mkdir()
     (other / "kept").write_bytes(b"kept")
@@ -192,7 +194,8 @@ def test_a_link_in_the_place_of_what_was_left_is_not_removed(tmp_path: Path) -> 
 
     gone = care.remove_left(str(tmp_path), "one.rig-trash")
 
-    assert not gone
+    assert gone
+    assert not (tmp_path / "one.rig-trash").is_symlink()
     assert (other / "kept").read_bytes() == b"kept"
     assert care.remove_left(str(tmp_path), "never.rig-trash")
 
@@ -217,7 +220,7 @@ def test_a_link_in_the_place_of_the_stages_is_not_looked_into(tmp_path: Path) ->
     root_.mkdir()
     (root_ / STAGES).symlink_to(other)
 
-    assert care.left_in_root(str(root_)) == []
+    assert [each.name for each in care.left_in_root(str(root_))] == [STAGES]
 
 
 def test_a_part_file_that_is_a_link_is_not_taken_away(tmp_path: Path) -> None:
