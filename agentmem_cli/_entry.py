@@ -65,6 +65,7 @@ def _run(arguments: list[str] | None) -> int:
             from agentmem_cli.cli.answer import answer
 
             return answer(words[1:])
+        _keep_owner_bits()
         from agentmem_cli.cli.interrupts import listen
 
         give_back = listen()
@@ -93,6 +94,12 @@ def _run(arguments: list[str] | None) -> int:
         gc.enable()
         if give_back is not None:
             give_back()
+
+
+def _keep_owner_bits() -> None:
+    """Take the owner's bits out of the umask: files that their maker cannot open help nobody."""
+    if os.name != "nt":
+        os.umask(os.umask(0o077) & 0o077)
 
 
 def _print_version() -> None:

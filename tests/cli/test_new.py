@@ -118,8 +118,9 @@ def test_a_name_that_is_taken_is_refused_and_the_session_left_alone(root: Path) 
 
 
 @pytest.mark.skipif(os.name == "nt", reason="modes say nothing there")
-def test_all_that_is_made_is_private_whatever_the_umask(root: Path) -> None:
-    before = os.umask(0)
+@pytest.mark.parametrize("mask", [0, 0o027, 0o077, 0o277, 0o777])
+def test_all_that_is_made_is_private_whatever_the_umask(root: Path, mask: int) -> None:
+    before = os.umask(mask)
     try:
         ok("new", "tides")
         ok("append", "tides", "--role", "user", stdin=b"hello")
