@@ -302,7 +302,7 @@ _agentmem_table() {
         _args='@sessions+'
         ;;
     'repair')
-        _flags='--all --tighten --set-aside-unknown --force -f --dry-run -n --json --help -h'
+        _flags='--all --tighten --set-aside-unknown --keep-first --force -f --dry-run -n --json --help -h'
         _vals='--if-idle=1h,12h,1d,7d,30d,90d'
         _args='@sessions+'
         ;;

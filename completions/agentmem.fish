@@ -1062,6 +1062,7 @@ function __agentmem_table --no-scope-shadowing
             set -a options '--all'\t'All sessions under the root'
             set -a options '--tighten'\t'Keep other users of this machine out of it, too'
             set -a options '--set-aside-unknown'\t'Set records of unknown types aside, too; else such a log stays as it is'
+            set -a options '--keep-first'\t'Of different records of one stamp keep the first; else all stay, and nothing can be appended'
             set -a options '--if-idle'\t'How long another program must have left it alone'
             set -a options '--force'\t'Do it though another program may be writing to it'
             set -a options '-f'\t'Do it though another program may be writing to it'

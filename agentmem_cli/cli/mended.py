@@ -42,6 +42,14 @@ def repair(
             help="Set records of unknown types aside, too; else such a log stays as it is.",
         ),
     ] = False,
+    keep_first: Annotated[
+        bool,
+        typer.Option(
+            "--keep-first",
+            help="Of different records of one stamp keep the first; else all stay, and nothing "
+            "can be appended.",
+        ),
+    ] = False,
     if_idle: IdleOption = "60s",
     force: BusyForceOption = False,
     dry_run: DryRunOption = False,
@@ -62,6 +70,7 @@ def repair(
         if_idle_ms=idle_ms(if_idle, force=force),
         tighten=tighten,
         unknown=unknown,
+        keep_first=keep_first,
         dry_run=dry_run,
     )
     run = _Run(settings, wanted, root=everything, json=json)

@@ -104,8 +104,7 @@ def check_unambiguous(fold: LogFold, cut: Cut | None) -> None:
     """
     if cut is None or cut.n is None or not fold.clashes:
         return
-    lines = ", ".join(f"line {number} (n {n})" for number, n in fold.clashes[:5])
-    msg = f"log {fold.log!r}: n {cut.n} is ambiguous, since stamps repeat: {lines}"
+    msg = f"log {fold.log!r}: n {cut.n} is ambiguous, since stamps repeat"
     candidates = [f"line {number}: n {n}" for number, n in fold.clashes]
     hint = "Two writers numbered on from the same place; agentmem log shows both."
     raise AmbiguousError(msg, candidates, hint=hint)

@@ -72,6 +72,7 @@ def told_of(log: str, counts: Counts, file: str | None) -> Iterator[Mended]:
         ("order", counts.moved, "records that stood out of order stand in it"),
         ("stamp", counts.stamped, "records got the stamp of the place they stand in"),
         ("copy", counts.copies, "records stood twice and stand once"),
+        ("clash", counts.clashes, "records of a stamp that another one has went out of the log"),
     )
     for kind, count, why in told:
         if count:

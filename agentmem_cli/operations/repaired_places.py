@@ -98,7 +98,8 @@ _BY_HAND: Final = {
     NO_FILE: "move it elsewhere by hand",
     BAD_NAME: "give it another name by hand",
     # Why none goes: nothing says from which one the conversation went on.
-    BAD_STAMP: "the records stay as they are; show, log and export give them all",
+    BAD_STAMP: "the records stay as they are, and show, log and export give them all; "
+    "repair --keep-first sets all but the first aside",
 }
 _STAYING: Final = frozenset(
     {LINK, NO_FILE, BAD_NAME, "unreadable", "stray-conversation", "bad-map"}

@@ -61,6 +61,8 @@ class Wanted(NamedTuple):
     """Whether others may no longer read it."""
     unknown: bool = False
     """Whether records of types that are not known are set aside; else their log stays."""
+    keep_first: bool = False
+    """Whether of different records of one stamp the first stays alone; else all of them do."""
     dry_run: bool = False
     progress: Callable[[int], None] | None = None
 
@@ -225,6 +227,7 @@ class _Work:
             sink_of=sink_of if write else None,
             told=self._told,
             moved=moved,
+            keep_first=self._wanted.keep_first,
         )
 
     def _end(self, log: str) -> _End:

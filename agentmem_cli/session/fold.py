@@ -124,6 +124,9 @@ class LogFold:
         """Where its entries are decoded from."""
         self._latest: int | None = None
         self._repeated: list[tuple[int, int]] = []
+        self._repeats = False
+        """Whether the stamp of the record in hand is one that another record has."""
+        self._last_line = 0
 
     @property
     def torn(self) -> Damage | None:
@@ -148,11 +151,11 @@ class LogFold:
             return self._ended_at(source.log.size)
         take = self._take
         lines = scan(source.log, self._report)
-        first: JSON = None
+        first: Line | None = None
         for line in lines:
             if cut is not None and self._is_past(cut, line.fields):
                 self.ended = True
-                first = line.fields.get("n")
+                first = line
                 break
             take(line)
             if on_record is not None:
@@ -243,13 +246,18 @@ class LogFold:
             raise errors.Record(self.log, line.number, why)
         self.damages.append(Damage(line.number, line.offset, line.length, kind, why))
 
-    def _find_clashes(self, n: int, first: JSON, rest: Iterable[Line]) -> None:
+    def _find_clashes(self, n: int, first: Line | None, rest: Iterable[Line]) -> None:
         """Name what makes a cut by *n* ambiguous: a smaller one later, or its neighbours twice."""
         self.clashes.extend((line, found) for line, found in self._repeated if found == n - 1)
+        is_at = first is not None and first.fields.get("n") == n
         for line in rest:
             found = line.fields.get("n")
-            if type(found) is int and (found < n or found == first == n):
-                self.clashes.append((line.number, found))
+            if type(found) is not int or not (found < n or (is_at and found == n)):
+                continue
+            if first is not None and is_at and found == n:
+                self.clashes.append((first.number, n))
+                first = None
+            self.clashes.append((line.number, found))
 
     def _is_past(self, cut: Cut, fields: Object) -> bool:
         n, t = fields.get("n"), fields.get("t")
@@ -266,9 +274,11 @@ class LogFold:
         if type(seq) is not int or type(n) is not int or type(t) is not int:
             self._fault(line, BAD_RECORD, "a record without a stamp (seq, n and t)")
             return
+        self._repeats = False
         if seq != self.last_seq + 1 or n <= self.last_n:
             self._check_stamp(line, seq, n)
             n = max(self.last_n, n)
+        self._last_line = line.number
         self.last_seq = seq
         self.last_n = n
         self.last_t = t
@@ -290,7 +300,10 @@ class LogFold:
             self._fault(line, BAD_STAMP, f"seq {seq} follows {self.last_seq}")
         elif n <= self.last_n:
             self._fault(line, BAD_STAMP, f"n {n} does not increase (it was {self.last_n})")
-        if n <= self.last_n:
+        self._repeats = n <= self.last_n
+        if n == self.last_n and (self._last_line, n) not in self._repeated:
+            self._repeated.append((self._last_line, n))
+        if self._repeats:
             self._repeated.append((line.number, n))
 
     def _take_change(self, line: Line, t: int) -> None:
@@ -311,7 +324,13 @@ class LogFold:
         except BadRecord as error:
             self._fault(line, BAD_RECORD, str(error))
         except CannotApply as error:
-            self._fault(line, NOT_APPLIED, f"the change does not apply: {error}")
+            why = f"the change does not apply: {error}"
+            if self._repeats and self.damages:
+                # Why one damage: what stands at a stamp that another record has cannot but fail.
+                last = self.damages[-1]
+                self.damages[-1] = last._replace(why=f"{last.why}; {why}")
+            else:
+                self._fault(line, NOT_APPLIED, why)
         else:
             self.conversation.changes += 1
 

@@ -67,6 +67,7 @@ def mend(  # noqa: PLR0913 - one a wish, most of them named
     sink_of: Callable[[], Callable[[bytes], object]] | None,
     told: Callable[[int], None],
     moved: int = 0,
+    keep_first: bool = False,
 ) -> Counts:
     """Mend one log.
 
@@ -81,20 +82,31 @@ def mend(  # noqa: PLR0913 - one a wish, most of them named
         told: Called with the bytes read since the last call.
         moved: How many records stand elsewhere in *source* than in the log itself; then all of
             it is written.
+        keep_first: Of different records of one stamp only the first stays.
     """
-    work = _Mending(log, source, survey, file, now_ms)
+    work = _Mending(log, source, survey, file, now_ms, keep_first=keep_first)
     return work.run(sink_of, told, moved=moved)
 
 
 class _Mending:
     """One log on its way."""
 
-    def __init__(self, log: str, source: LogSource, survey: Survey, file: str, now_ms: int) -> None:
+    def __init__(  # noqa: PLR0913 - see `mend`
+        self,
+        log: str,
+        source: LogSource,
+        survey: Survey,
+        file: str,
+        now_ms: int,
+        *,
+        keep_first: bool,
+    ) -> None:
         self._log = log
         self._source = source
         self._survey = survey
         self._file = file
         self._now_ms = now_ms
+        self._keep_first = keep_first
         self._fold = MendingFold(log, source, strict=False)
         self._next_aside = survey.next_aside
         self._aside: list[tuple[int, int]] = []
@@ -172,9 +184,10 @@ class _Mending:
             self._set_aside(line.offset, line.length)
             return b""
         if place is not None and place.how == STAYS:
-            if self._fold.takes_double(line):
+            if not self._keep_first and self._fold.takes_double(line):
                 self._pending = None
                 return None
+            self._add(clashes=1)
             self._set_aside(line.offset, line.length)
             return b""
         seq, n, t = stamp_of(fields)

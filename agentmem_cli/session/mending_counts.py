@@ -29,6 +29,8 @@ class Counts(NamedTuple):
     """Line ends that were missing between whole records, and stand there now."""
     copies: int = 0
     """Records that stood twice, byte for byte, and stand once now."""
+    clashes: int = 0
+    """Records whose stamp another one has that stays."""
     moved: int = 0
     """Records that stood out of order."""
     header: int = 0

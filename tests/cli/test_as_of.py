@@ -269,7 +269,7 @@ def test_a_place_whose_stamp_repeats_is_refused_as_ambiguous(root: Path, place: 
 
     assert done.status == 3
     assert done.error["kind"] == "ambiguous"
-    assert done.error["candidates"] == ["line 5: n 3"]
+    assert done.error["candidates"] == ["line 4: n 3", "line 5: n 3"]
     assert done.out == ""
     assert tree(root) == before
 

@@ -822,3 +822,25 @@ def test_a_meta_with_a_field_of_another_shape_is_set_aside_and_made_anew(
     assert aside(root) == [odd]
     assert (problems(), notices()) == ([], [])
     assert mended()["mended"] == []
+
+
+def test_of_different_records_of_one_stamp_the_first_alone_stays_if_wanted(root: Path) -> None:
+    lines = turns(3)
+    other = lines[2].replace(b"text 2", b"TEXT 2")
+    write(root, "one", "main", join([*lines[:3], other, *lines[3:]]))
+    assert mended()["mended"][0]["kind"] == "meta"
+    before = (problems(), run("append", "one", "--role", "user", stdin=b"next").status)
+
+    plan = kinds("--keep-first", "--dry-run")
+    done = kinds("--keep-first")
+
+    assert before == (["stamp"], 5)
+    assert plan == done == ["set-aside", "clash"]
+    assert aside(root) == [other]
+    assert (root / "one/logs/main.jsonl").read_bytes().splitlines()[1:] == join(lines).splitlines()[
+        1:
+    ]
+    assert problems() == []
+    assert kinds("--keep-first") == []
+    ok("append", "one", "--role", "user", stdin=b"next")
+    assert texts(root) == ["text 1", "text 2", "text 3", "next"]
