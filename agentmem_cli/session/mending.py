@@ -91,7 +91,7 @@ def mend(  # noqa: PLR0913 - one a wish, most of them named
 class _Mending:
     """One log on its way."""
 
-    def __init__(  # noqa: PLR0913 - see `mend`
+    def __init__(
         self,
         log: str,
         source: LogSource,
