@@ -130,7 +130,7 @@ def _finding(finding: Finding) -> dict[str, JSON]:
 
 def _print_text(settings: Settings, out: Output, found: Found, report: Report) -> None:
     from agentmem_cli.cli.render import count, size, styled
-    from agentmem_cli.cli.text import one_line
+    from agentmem_cli.cli.text import one_line, wrapped
     from agentmem_cli.operations.verify import PROBLEM
 
     for finding in report.findings:
@@ -141,7 +141,9 @@ def _print_text(settings: Settings, out: Output, found: Found, report: Report) -
             place.append(f"byte {finding.byte}")
         style = "red" if finding.level == PROBLEM else "yellow"
         told = f"{', '.join(word for word in place if word)}: {finding.kind}: {finding.why}"
-        out.line(f"{styled(finding.level, style, settings)}  {one_line(told)}")
+        lines = wrapped(f"{finding.level}  {one_line(told)}", settings.columns)
+        rest = lines.removeprefix(finding.level)
+        out.line(f"{styled(finding.level, style, settings)}{rest}")
     checked = report.checked
     read = [
         count(checked.logs, "log"),
@@ -158,4 +160,4 @@ def _print_text(settings: Settings, out: Output, found: Found, report: Report) -
     told += f" ({', '.join(read)} read"
     if checked.unchecked_files:
         told += f"; not looked into: {count(checked.unchecked_files, 'plugin file')}"
-    out.line(told + ")")
+    out.line(wrapped(told + ")", settings.columns))

@@ -144,7 +144,7 @@ class _Run:
 
     def _tell(self, out: Output, session: str, done: Collected, *, dry: bool) -> None:
         from agentmem_cli.cli.render import count, size
-        from agentmem_cli.cli.text import one_line
+        from agentmem_cli.cli.text import one_line, wrapped
 
         self._count += len(done.removed)
         if self._json:
@@ -158,14 +158,17 @@ class _Run:
             }
             out.object(SCHEMA, fields)
             return
+        columns = self._settings.columns
         word = "would be removed" if dry else "removed"
         for told, items in ((word, done.removed), ("stays", done.young + done.kept)):
             for each in items:
                 much = f" ({size(each.size)})" if each.size is not None else ""
-                out.line(one_line(f"{told}  {session}, {each.name}{much}: {each.kind}: {each.why}"))
+                line = one_line(f"{told}  {session}, {each.name}{much}: {each.kind}: {each.why}")
+                out.line(wrapped(line, columns))
         total = size(sum(each.size or 0 for each in done.removed))
         things = f"{count(len(done.removed), 'thing')} {word}, {total}"
-        out.line(f"{one_line(session)}: {things if done.removed else 'nothing to remove'}")
+        things = things if done.removed else "nothing to remove"
+        out.line(wrapped(f"{one_line(session)}: {things}", columns))
 
 
 def _item(each: Garbage) -> dict[str, JSON]:

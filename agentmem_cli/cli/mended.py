@@ -139,27 +139,29 @@ class _Run:
 
     def _tell(self, out: Output, session: str, done: Repaired) -> None:
         from agentmem_cli.cli.render import count
-        from agentmem_cli.cli.text import one_line
+        from agentmem_cli.cli.text import one_line, wrapped
 
         if self._json:
             out.object(SCHEMA, _fields(session, done, dry_run=self._wanted.dry_run))
             return
+        columns = self._settings.columns
         would = "would be mended" if self._wanted.dry_run else "mended"
         for word, items in ((would, done.mended), ("lost", done.lost)):
             for each in items:
                 many = f" ({each.places:,})" if each.places > 1 else ""
                 where = f" in files/{each.file}" if each.file else ""
                 place = f"{session}, {each.where}" if each.where else session
-                out.line(one_line(f"{word}  {place}: {each.kind}{many}: {each.why}{where}"))
+                line = one_line(f"{word}  {place}: {each.kind}{many}: {each.why}{where}")
+                out.line(wrapped(line, columns))
         for left in done.left:
             place = f"{session}, {left.where}" if left.where else session
-            out.line(one_line(f"left  {place}: {left.kind}: {left.why}"))
+            out.line(wrapped(one_line(f"left  {place}: {left.kind}: {left.why}"), columns))
         told = count(len(done.mended), "thing") + f" {would}" if done.mended else "nothing to mend"
         if done.lost:
             told += f", {count(len(done.lost), 'thing')} lost"
         if done.left:
             told += f", {count(len(done.left), 'problem')} left"
-        out.line(f"{one_line(session)}: {told}")
+        out.line(wrapped(f"{one_line(session)}: {told}", columns))
 
 
 def _fields(session: str, done: Repaired, *, dry_run: bool) -> dict[str, JSON]:

@@ -21,7 +21,7 @@ from agentmem_cli.cli.scanned import (
     unread_value,
     why_kept,
 )
-from agentmem_cli.cli.text import one_line
+from agentmem_cli.cli.text import one_line, wrapped
 from agentmem_cli.operations.secrets.told import Skipped
 
 if TYPE_CHECKING:
@@ -166,17 +166,18 @@ class Redacted:
             out.write_bytes(json_line(receipt))
 
     def _lines(self, out: Output, outcome: Outcome) -> None:
+        columns = self._settings.columns
         if not (outcome.changed or outcome.left or outcome.skipped):
             if len(self._targets) <= _TOLD:
-                out.line(one_line(f"{_name(outcome)}: nothing to mask"))
+                out.line(wrapped(one_line(f"{_name(outcome)}: nothing to mask"), columns))
             return
-        out.line(one_line(f"{_name(outcome)}: {_words(outcome)}"))
+        out.line(wrapped(one_line(f"{_name(outcome)}: {_words(outcome)}"), columns))
         if outcome.receipt is not None and len(self._targets) <= _DETAILED:
             for line in receipt_lines(outcome.receipt):
-                out.line(one_line(f"  {line}"))
+                out.line(wrapped(one_line(f"  {line}"), columns))
         for row in outcome.left[:_TOLD]:
             where = place_of(None, row.name, row.line)
-            out.line(one_line(f"  stays: {row.kind} at {where}: {why_kept(row)}"))
+            out.line(wrapped(one_line(f"  stays: {row.kind} at {where}: {why_kept(row)}"), columns))
         if len(outcome.left) > _TOLD:
             out.line(f"  and {count(len(outcome.left) - _TOLD)} more that stay")
 

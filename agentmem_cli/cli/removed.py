@@ -241,7 +241,7 @@ class _Run:
         from agentmem_cli.cli.clock import screen_time
         from agentmem_cli.cli.output import warn
         from agentmem_cli.cli.render import count, size
-        from agentmem_cli.cli.text import one_line
+        from agentmem_cli.cli.text import one_line, wrapped
 
         if self._json:
             out.object(SCHEMA, _fields(goes, dry=dry))
@@ -258,7 +258,8 @@ class _Run:
         ]
         title = f" {goes.title!r}" if goes.title else ""
         word = "would be removed" if dry else "removed"
-        out.line(one_line(f"{word}  {goes.found.id}:{title} {when}; {', '.join(parts)}"))
+        line = one_line(f"{word}  {goes.found.id}:{title} {when}; {', '.join(parts)}")
+        out.line(wrapped(line, self._settings.columns))
         if goes.kin:
             warn(f"{goes.found.id}: these hold messages of it too, and stay: {', '.join(goes.kin)}")
 

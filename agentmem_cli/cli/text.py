@@ -23,6 +23,9 @@ Align = Literal["left", "right"]
 
 ELLIPSIS: Final = "\N{HORIZONTAL ELLIPSIS}"
 
+_INDENT: Final = "    "
+_WORD: Final = re.compile(r" *[^ ]+")
+
 _PICTURES: Final = 0x2400
 _DELETE: Final = 0x7F
 _DELETE_PICTURE: Final = "\N{SYMBOL FOR DELETE}"
@@ -110,6 +113,25 @@ def cut(text: str, columns: int) -> str:
         kept.append(cluster)
         left -= taken
     return "".join(kept).rstrip(" ") + ELLIPSIS if columns > 0 else ""
+
+
+def wrapped(text: str, columns: int | None) -> str:
+    """Return *text*, safe and on one line, in lines of at most *columns* columns; None: as it is.
+
+    It is parted at spaces alone, so that a name or a path can be copied whole: a word that is
+    wider than a line stays so. Lines but the first are indented.
+    """
+    if columns is None or width(text) <= columns:
+        return text
+    lines: list[str] = []
+    line = ""
+    for word in _WORD.findall(text):
+        if line.strip() and width(line + word) > columns:
+            lines.append(line)
+            line = _INDENT + word.lstrip(" ")
+        else:
+            line += word
+    return "\n".join([*lines, line])
 
 
 def pad(text: str, columns: int, align: Align = "left") -> str:

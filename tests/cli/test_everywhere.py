@@ -357,3 +357,23 @@ def test_a_screen_of_any_width_gets_colours_only_and_rows_that_fit(
     assert done.status in (0, 1)
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u2028-\u202e]", shown)
     assert name not in TABLES or wide == []
+
+
+LINES = ("verify", "repair", "gc", "rm", "prune", "redact")
+"""Commands that tell in lines."""
+
+
+@pytest.mark.parametrize("name", LINES)
+@pytest.mark.parametrize("columns", [40, 80])
+def test_lines_for_a_screen_are_parted_between_words(
+    name: str, columns: int, call: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", str(columns))
+
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", call(name, screen=True).out.decode())
+
+    lines = shown.splitlines()
+    wide = [line for line in lines if width(line) > columns and " " in line.strip()]
+    assert lines
+    assert wide == []

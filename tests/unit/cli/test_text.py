@@ -181,3 +181,21 @@ def test_every_suspect_is_shown_beside_plain_text_as_it_is_alone() -> None:
     assert len(suspects) > 4_000
     assert hidden == []
     assert text._is_plain("plain\n\tna\u00efve \u65e5\u672c \u2014 \U0001f600")
+
+
+@pytest.mark.parametrize(
+    ("words", "columns", "lines"),
+    [
+        ("left  one: a b", None, "left  one: a b"),
+        ("left  one: a b", 14, "left  one: a b"),
+        ("left  one: a b c", 14, "left  one: a b\n    c"),
+        ("left  /a/very/long/path: why", 12, "left\n    /a/very/long/path:\n    why"),
+        ("字字字 字字", 8, "字字字\n    字字"),
+        ("  in here", 6, "  in\n    here"),
+        ("", 4, ""),
+    ],
+)
+def test_a_line_is_parted_between_words_and_no_word_is(
+    words: str, columns: int | None, lines: str
+) -> None:
+    assert text.wrapped(words, columns) == lines
