@@ -79,6 +79,7 @@ def test_a_full_disk_is_told_with_what_to_do_and_what_was_done(
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
+    run("redact", "one", "--dry-run", "--force")  # the key of masks is made
     monkeypatch.setattr(files, "sync", full, raising=False)
     monkeypatch.setattr("os.fsync", full)
     done = run("redact", "one", "--yes", "--force")
