@@ -12,7 +12,20 @@ from agentmem_cli.session.scanning import DEPTH_MAX
 from tests.strategies import NUMBER_TEXTS, json_values
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from agentmem_cli.session.codec import JSON
+
+
+@pytest.fixture(
+    scope="module", params=["by what stands in it", "by what it comes to"], autouse=True
+)
+def exactness(request: pytest.FixtureRequest) -> Iterator[None]:
+    """How it is known that the fast decoder loses nothing, as for short and for long texts."""
+    with pytest.MonkeyPatch.context() as patched:
+        if request.param == "by what it comes to":
+            patched.setattr(codec, "_LONG_BYTES", -1)
+        yield
 
 
 @given(value=json_values(12))
