@@ -146,7 +146,7 @@ def clear_leftovers(store: DirStore) -> list[str]:
         Busy: The lock was not free in time.
         OSError: The system refused.
     """
-    with store.held() as lock, Folder.at(str(store.path)) as root:
+    with store.held() as lock, lock.opened(str(store.path)) as root:
         found = [path for path in leftovers(root) if split(path)[1] not in lock.live]
         if found:
             clear(root, lock.live)
@@ -160,7 +160,7 @@ def tighten(store: DirStore) -> list[str]:
         Busy: The lock was not free in time.
         OSError: The system refused.
     """
-    with store.held(), Folder.at(str(store.path)) as root:
+    with store.held() as lock, lock.opened(str(store.path)) as root:
         found = loose(root)
         # Why the outermost last: a folder that keeps others out hides what it holds from a look.
         for path in reversed(found):

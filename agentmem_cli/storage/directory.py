@@ -11,12 +11,11 @@ from agentmem_cli.errors import OldLayout
 from agentmem_cli.limits import LOCK_WAIT_S
 from agentmem_cli.storage import listing
 from agentmem_cli.storage.dirfiles import DirFiles, PluginFiles, read_below
-from agentmem_cli.storage.files import Folder, remove_tree, rename_folder
+from agentmem_cli.storage.files import rename_folder
 from agentmem_cli.storage.layout import (
     LOCK,
     LOG_END,
     REDO,
-    TRASH,
     file_path,
     log_path,
     recovered_name,
@@ -24,12 +23,10 @@ from agentmem_cli.storage.layout import (
 )
 from agentmem_cli.storage.logfile import OpenLog
 from agentmem_cli.storage.names import check_log_name, check_name
-from agentmem_cli.storage.streams import token
+from agentmem_cli.storage.pinned import Pinned
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from contextlib import AbstractContextManager
-    from pathlib import Path
     from typing import Self
 
     from agentmem_cli.storage.batch import DirBatch
@@ -46,20 +43,14 @@ class Stat(NamedTuple):
     mode: int
 
 
-class DirStore:
+class DirStore(Pinned):
     """A `Store` in a session directory. Make one with `DirStore.open`.
 
     Reads take no lock. Every change takes the session's, finishes what a
     crash left undone, and is durable when it returns.
     """
 
-    __slots__ = ("_root", "lock_wait_s", "look_only")
-
-    def __init__(self, root: str, lock_wait_s: float) -> None:
-        """Use the directory *root* unchecked; `open` is the way in."""
-        self._root = root
-        self.lock_wait_s = lock_wait_s
-        self.look_only = False  # whether every change is refused
+    __slots__ = ()
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, lock_wait_s: float = LOCK_WAIT_S) -> Self:
@@ -83,13 +74,6 @@ class DirStore:
                 if entry.name.endswith(LOG_END) and entry.is_file(follow_symlinks=False):
                     raise OldLayout(root, entry.name)
         return cls(root, lock_wait_s)
-
-    @property
-    def path(self) -> Path:
-        """The session directory."""
-        from pathlib import Path
-
-        return Path(self._root)
 
     # -- the lock ----------------------------------------------------------
 
@@ -126,7 +110,7 @@ class DirStore:
 
         with self.held(wait_s) as lock:
             self._finish(lock)
-            with Folder.at(self._root) as root:
+            with self._at() as root:
                 batch = DirBatch(root, lock)
                 try:
                     yield batch
@@ -186,15 +170,8 @@ class DirStore:
 
         if not self.pending():
             return []
-        with self.held() as lock, Folder.at(self._root) as root:
+        with self.held() as lock, self._at() as root:
             return give_up(root, lock.live)
-
-    def held(self, wait_s: float | None = None) -> AbstractContextManager[SessionLock]:
-        """Hold the lock and finish nothing; Io where the session is only looked at."""
-        from agentmem_cli.storage import locks
-
-        wait_s = self.lock_wait_s if wait_s is None else wait_s
-        return locks.held(self._root, wait_s, look_only=self.look_only)
 
     def _finish(self, lock: SessionLock) -> bool:
         # Also inside a longer hold: a change that failed half-way may have left its redo file.
@@ -202,7 +179,7 @@ class DirStore:
             return False
         from agentmem_cli.storage import recovery, sweeping
 
-        with Folder.at(self._root) as root:
+        with self._at() as root:
             steps = recovery.finish(root, lock.live)
             sweeping.mark(root, lock, [step.target for step in steps])
         return True
@@ -211,19 +188,20 @@ class DirStore:
 
     def logs(self) -> list[str]:
         """Return the names of all logs, sorted."""
-        with _top(self._root) as root:
+        with self._top() as root:
             return [] if root is None else listing.log_names(root)
 
     def read_log(self, name: str) -> bytes:
         """Return the whole log; ``FileNotFoundError`` where there is none."""
         check_log_name(name)
-        return read_below(self._root, log_path(name))
+        with self._at() as root:
+            return read_below(root, log_path(name))
 
     def open_log(self, name: str) -> OpenLog:
         """Open the log as it is now; ``FileNotFoundError`` where there is none."""
         check_log_name(name)
         folders, last = split(log_path(name))
-        with Folder.at(self._root) as root, root.walk(folders) as folder:
+        with self._at() as root, root.walk(folders) as folder:
             return OpenLog(folder.open(last, os.O_RDONLY))
 
     def append_log(self, name: str, length: int, data: bytes) -> None:
@@ -260,13 +238,14 @@ class DirStore:
     def read_file(self, name: str) -> bytes:
         """Return the content of *name*; ``FileNotFoundError`` where there is none."""
         check_name(name)
-        return read_below(self._root, file_path(name))
+        with self._at() as root:
+            return read_below(root, file_path(name))
 
     def open_file(self, name: str) -> OpenLog:
         """Open a file to read it in pieces; ``FileNotFoundError`` where there is none."""
         check_name(name)
         folders, last = split(file_path(name))
-        with Folder.at(self._root) as root, root.walk(folders) as folder:
+        with self._at() as root, root.walk(folders) as folder:
             return OpenLog(folder.open(last, os.O_RDONLY))
 
     def remove_file(self, name: str) -> None:
@@ -289,7 +268,7 @@ class DirStore:
         """
         check_name(name)
         folders, last = split(file_path(name))
-        with self.lock(), Folder.at(self._root) as root, root.walk(folders) as folder:
+        with self.lock(), self._at() as root, root.walk(folders) as folder:
             new = recovered_name(last, listing.sha256(folder, last))
             above, kept = split(file_path(new))
             with root.reach(above) as target:
@@ -307,12 +286,12 @@ class DirStore:
         """
         check_name(name)
         folders, last = split(file_path(name))
-        with Folder.at(self._root) as root, root.walk(folders) as folder:
+        with self._at() as root, root.walk(folders) as folder:
             return listing.sha256(folder, last)
 
     def files(self) -> list[str]:
         """Return the names of all files, sorted."""
-        with _top(self._root) as root:
+        with self._top() as root:
             return [] if root is None else listing.file_names(root)
 
     def file_stat(self, name: str) -> Stat:
@@ -322,7 +301,7 @@ class DirStore:
 
     def _stat(self, path: str) -> Stat:
         folders, name = split(path)
-        with Folder.at(self._root) as root, root.walk(folders) as folder:
+        with self._at() as root, root.walk(folders) as folder:
             found = folder.found(name) or folder.lstat(name)
         return Stat(found.st_size, found.st_mtime_ns, stat.S_IMODE(found.st_mode))
 
@@ -330,19 +309,19 @@ class DirStore:
 
     def leftovers(self) -> list[str]:
         """Return the relative paths of part files, trash and a redo file, sorted."""
-        with _top(self._root) as root:
+        with self._top() as root:
             return [] if root is None else listing.leftovers(root)
 
     def loose(self) -> list[str]:
         """Return the relative paths of what group or others may get at, sorted."""
         if os.name == "nt":
             return []  # permission bits say nothing there
-        with _top(self._root) as root:
+        with self._top() as root:
             return [] if root is None else listing.loose(root)
 
     def written_by_others(self) -> list[str]:
         """Return the names of logs that are newer than the last change of ours, sorted."""
-        with _top(self._root) as root:
+        with self._top() as root:
             if root is None:
                 return []
             lock = root.found(LOCK)
@@ -364,36 +343,17 @@ class DirStore:
     def destroy(self) -> None:
         """Remove the session with all it holds; links inside are not followed.
 
-        The folder is renamed first, so that a crash leaves no half of a
-        session; then ``<name>.rig-trash`` beside it is what remains.
-
         Raises:
             Busy: The lock was not free in time.
+            ConflictError: Something else was put in its place; that stays.
             OSError: The system refused.
         """
+        from agentmem_cli.storage.destroying import destroy
+
         if not os.path.isdir(self._root):
             return
-        place = os.path.realpath(self._root)
-        trash = f"{place}{TRASH}"
-        if os.path.lexists(trash):
-            trash = f"{place}.{token()}{TRASH}"
-        with self.held():
+        with self.held() as lock:
             if os.name != "nt":
-                # Whoever waits at the lock finds its file gone, and so the session.
-                rename_folder(place, trash)
-                remove_tree(trash)
+                destroy(lock.folder, lock)
                 return
-        rename_folder(place, trash)  # Windows does not move a folder with an open file in it
-        remove_tree(trash)
-
-
-@contextmanager
-def _top(path: str) -> Iterator[Folder | None]:
-    """Open the session directory; None where it does not exist yet."""
-    try:
-        root = Folder.at(path)
-    except FileNotFoundError:
-        yield None
-        return
-    with root:
-        yield root
+        destroy(lock.folder, None)  # Windows does not move a folder with an open file in it

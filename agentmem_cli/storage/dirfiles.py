@@ -56,7 +56,8 @@ class DirFiles:
     def read_file(self, name: str) -> bytes:
         """Return the content of *name*; ``FileNotFoundError`` where there is none."""
         check_name(name)
-        return read_below(self._path, name)
+        with Folder.at(self._path) as root:
+            return read_below(root, name)
 
     def remove_file(self, name: str) -> None:
         """Remove *name*; one that is absent is fine."""
@@ -116,13 +117,13 @@ def _inside(name: str) -> str:
     return PLUGINS + name
 
 
-def read_below(root: str, path: str) -> bytes:
-    """Return the content of the file at the relative *path* below the directory *root*.
+def read_below(root: Folder, path: str) -> bytes:
+    """Return the content of the file at the relative *path* below the open directory *root*.
 
     Raises:
         FileNotFoundError: There is none.
         OSError: A link stands on the way, or the system refused.
     """
     folders, name = split(path)
-    with Folder.at(root) as top, top.walk(folders) as folder:
+    with root.walk(folders) as folder:
         return folder.read(name)

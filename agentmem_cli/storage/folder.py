@@ -78,16 +78,21 @@ class Place:
         return name if self.fd is not None else self.where(name)
 
     @classmethod
-    def at(cls, path: str) -> Self:
+    def at(cls, path: str, *, linked: bool = True) -> Self:
         """Open the directory at *path*, which links may lead to.
+
+        Args:
+            path: Where it stands.
+            linked: Whether it may be a link itself.
 
         Raises:
             FileNotFoundError: It is not there.
             OSError: It is no directory, or the system refused.
         """
         if USES_DESCRIPTORS:
-            return cls(path, os.open(path, _FOLDER_FLAGS))
-        if not stat.S_ISDIR(os.stat(path).st_mode):
+            flags = _FOLDER_FLAGS if linked else _FOLDER_FLAGS | os.O_NOFOLLOW
+            return cls(path, os.open(path, flags))
+        if not stat.S_ISDIR((os.stat if linked else os.lstat)(path).st_mode):
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
         return cls(path, None)
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from agentmem_cli.errors import Busy, Io
-from agentmem_cli.storage.files import FOLDER_MODE, make_folders
+from agentmem_cli.storage.files import FOLDER_MODE, Folder, make_folders
 from agentmem_cli.storage.folder import FILE_MODE
 from agentmem_cli.storage.layout import LOCK
 
@@ -44,7 +44,9 @@ class SessionLock:
     """The lock of one session directory in this process.
 
     ``depth`` counts the holds of the thread that has it; ``live`` are the
-    names of the part files that batches of this process have staged.
+    names of the part files that batches of this process have staged. While it
+    is held its folder is open: what is put in the folder's place meanwhile is
+    not what is locked.
     """
 
     __slots__ = (
@@ -52,6 +54,8 @@ class SessionLock:
         "_descriptor",
         "_file",
         "_made",
+        "_owner",
+        "_place",
         "_thread",
         "depth",
         "folder",
@@ -67,6 +71,8 @@ class SessionLock:
         self._file: BaseFileLock | None = None
         self._descriptor = -1
         self._made = False
+        self._owner = 0
+        self._place: Folder | None = None
 
     @property
     def path(self) -> str:
@@ -87,6 +93,7 @@ class SessionLock:
             if self.depth == 0:
                 self._take(start_s + wait_s, wait_s)
             self.depth += 1
+            self._owner = threading.get_ident()
         except BaseException:
             self._thread.release()
             raise
@@ -99,6 +106,30 @@ class SessionLock:
                 self._free()
         finally:
             self._thread.release()
+
+    @property
+    def is_mine(self) -> bool:
+        """Whether this very thread holds it."""
+        return self.depth > 0 and self._owner == threading.get_ident()
+
+    def opened(self, called: str) -> Folder:
+        """Open the folder that is locked, whatever stands at its path by now.
+
+        Args:
+            called: Its path, for messages.
+        """
+        assert self._place is not None
+        descriptor = self._place.fd
+        return Folder(called, None if descriptor is None else os.dup(descriptor))
+
+    def is_of(self, path: str) -> bool:
+        """Whether what stands at *path* itself is the folder that is locked."""
+        if self._place is None or self._place.fd is None:
+            return True  # Windows, where an open file in it keeps it in its place
+        try:
+            return os.path.samestat(os.lstat(path), os.fstat(self._place.fd))
+        except FileNotFoundError:
+            return False
 
     def mark(self, mtime_ns: int) -> None:
         """Set the lock file's modification time: what the newest log of ours has."""
@@ -116,32 +147,70 @@ class SessionLock:
     def _take(self, deadline_s: float, wait_s: float) -> None:
         while True:
             self._made = make_folders(self.folder) or self._made
-            fresh = self._look()
-            before = _state_of(self.folder)
             try:
-                self._take_file(max(deadline_s - time.monotonic(), 0.0), wait_s)
+                self._take_once(deadline_s, wait_s)
             except FileNotFoundError:
+                self._close_place()
                 if time.monotonic() >= deadline_s:
                     raise self._busy(wait_s) from None
                 continue  # the folder was destroyed while we waited at its door
-            except OSError as error:
-                if fresh and error.errno in _NOBODYS:
-                    self._take_back(lock_file=True)
-                self._made = False
-                raise self._refused(error) from error
             except BaseException:
-                self._made = False  # who has the lock has the folder too
+                self._let_go()  # who has the lock has the folder too
                 raise
             if self._is_in_place():
-                self._close_folder(before)
                 return
             self._file_lock().release()
+            self._close_place()
+            self._make_private()
+            if time.monotonic() >= deadline_s:
+                raise self._busy(wait_s)
+
+    def _take_once(self, deadline_s: float, wait_s: float) -> None:
+        self._open_place()
+        fresh = self._look()
+        try:
+            self._take_file(max(deadline_s - time.monotonic(), 0.0), wait_s)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            if fresh and error.errno in _NOBODYS:
+                self._take_back(lock_file=True)
+            raise self._refused(error) from error
+
+    def _open_place(self) -> None:
+        """Open the folder itself: a link that was put in its place is refused."""
+        try:
+            self._place = Folder.at(self.folder, linked=False)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            if os.path.islink(self.folder):
+                msg = f"{self.folder}: a link was put in the session's place; it is not followed"
+                raise Io(msg, hint="Nothing was written.") from error
+            raise self._refused(error) from error
+
+    def _close_place(self) -> None:
+        place, self._place = self._place, None
+        if place is not None:
+            place.close()
+
+    def _let_go(self) -> None:
+        self._made = False
+        self._close_place()
 
     def _look(self) -> bool:
-        """Return whether there is no lock file yet; refuse what is none."""
+        """Return whether there is no lock file yet; refuse what is none.
+
+        It is made here where folders are reached by descriptors: by its path it might be made in
+        another folder that was put in this one's place.
+        """
+        assert self._place is not None
         try:
-            found = os.lstat(self.path)
+            found = self._place.lstat(LOCK)
         except FileNotFoundError:
+            if self._place.fd is not None:
+                with suppress(OSError):  # what it is will be told by who locks it
+                    os.close(self._place.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL))
             return True
         if not stat.S_ISREG(found.st_mode):
             told = "a symbolic link" if stat.S_ISLNK(found.st_mode) else "no regular file"
@@ -178,15 +247,22 @@ class SessionLock:
 
     def _is_in_place(self) -> bool:
         # A session destroyed and begun anew has another file; holding the old one holds nothing.
+        # So has a folder that was put in the place of the one that is open.
+        assert self._place is not None
         try:
-            return os.path.samestat(os.fstat(self._descriptor), os.lstat(self.path))
+            there = self._place.lstat(LOCK)
         except FileNotFoundError:
             return False
+        return os.path.samestat(os.fstat(self._descriptor), there) and self.is_of(self.folder)
 
-    def _close_folder(self, before: tuple[int, int, int] | None) -> None:
-        if _state_of(self.folder) != before:
-            # Why: filelock makes a folder that was removed meanwhile, and for all to read.
-            os.chmod(self.folder, FOLDER_MODE)
+    def _make_private(self) -> None:
+        """Close a folder that holds a lock file alone: filelock made it anew, for all to read."""
+        with suppress(OSError):
+            self._open_place()
+            assert self._place is not None
+            if self._place.fd is not None and os.listdir(self._place.fd) == [LOCK]:
+                os.fchmod(self._place.fd, FOLDER_MODE)
+        self._close_place()
 
     def _refused(self, error: OSError) -> Io:
         why = error.strerror or str(error) or type(error).__name__
@@ -198,7 +274,7 @@ class SessionLock:
             if self._made:
                 self._take_back(lock_file=False)
         finally:
-            self._made = False
+            self._let_go()
             self._descriptor = -1
             self._file_lock().release()
 
@@ -209,24 +285,23 @@ class SessionLock:
         session. Only while the lock is held (whoever waits at the removed
         file notices), or where it can be nobody's: then *lock_file* goes too.
         """
+        assert self._place is not None
         with suppress(OSError):
-            if lock_file or os.listdir(self.folder) == [LOCK]:
-                os.unlink(self.path)
+            if lock_file or [entry.name for entry in self._place.entries()] == [LOCK]:
+                self._place.remove(LOCK)
             if self._made:
                 os.rmdir(self.folder)
 
 
-def _state_of(folder: str) -> tuple[int, int, int] | None:
-    try:
-        found = os.stat(folder)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino, found.st_mode
+def lock_of(folder: str, *, linked: bool = True) -> SessionLock:
+    """Return this process's one lock object for the directory *folder*.
 
-
-def lock_of(folder: str) -> SessionLock:
-    """Return this process's one lock object for the directory *folder*."""
-    real = os.path.realpath(folder)
+    Args:
+        folder: Its path.
+        linked: Whether a link may stand for the folder itself, not only for those above it.
+    """
+    above, name = os.path.split(os.path.abspath(folder))
+    real = os.path.realpath(folder) if linked else os.path.join(os.path.realpath(above), name)
     with _guard:
         lock = _known.get(real)
         if lock is None:
@@ -235,8 +310,16 @@ def lock_of(folder: str) -> SessionLock:
 
 
 @contextmanager
-def held(folder: str, wait_s: float, *, look_only: bool = False) -> Iterator[SessionLock]:
+def held(
+    folder: str, wait_s: float, *, look_only: bool = False, linked: bool = True
+) -> Iterator[SessionLock]:
     """Hold the lock of the session directory *folder* for the block; re-entrant.
+
+    Args:
+        folder: Its path.
+        wait_s: Seconds to wait.
+        look_only: Whether it is not to be changed.
+        linked: As for `lock_of`.
 
     Raises:
         Busy: It was not free within *wait_s* seconds.
@@ -248,7 +331,7 @@ def held(folder: str, wait_s: float, *, look_only: bool = False) -> Iterator[Ses
         msg = f"{folder} is a link to {real}, which is looked at and not changed"
         raise Io(msg, hint="Name the folder that it leads to.")
     _refuse_nowhere(folder)
-    lock = lock_of(folder)
+    lock = lock_of(folder, linked=linked)
     lock.acquire(max(wait_s, 0.0))
     owner = os.getpid()
     try:

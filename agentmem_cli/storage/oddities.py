@@ -121,7 +121,7 @@ def clear_oddities(store: DirStore) -> list[Odd]:
         OSError: The system refused; a later try goes on.
     """
     done: list[Odd] = []
-    with store.held(), Folder.at(str(store.path)) as root:
+    with store.held() as lock, lock.opened(str(store.path)) as root:
         for odd in oddities(store):
             _clear(root, odd)
             done.append(odd)

@@ -10,6 +10,7 @@ import shutil
 import signal
 import socket
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -453,3 +454,64 @@ def test_a_root_that_anyone_may_write_in_is_warned_about(tmp_path: Path) -> None
     assert "in the place of yours" in added.err
     assert "in the place of yours" not in sticky.err
     assert (listed.status, added.status, sticky.status) == (0, 0, 0)
+
+
+SWAPPED = (
+    "append one --role user",
+    "redact one --yes --no-rules --literals -",
+    "core set one human Ada",
+    "repair one",
+    "gc one --yes",
+    "rm one --yes",
+)
+
+
+@pytest.mark.parametrize("by", ["link", "folder"])
+@pytest.mark.parametrize("words", SWAPPED)
+def test_a_session_that_is_swapped_for_another_folder_at_any_moment_changes_nothing_there(
+    tmp_path: Path, words: str, by: str, monkeypatch: pytest.MonkeyPatch, patience: None
+) -> None:
+    first = tmp_path / "first"
+    _fill(first)
+    outside = _lay_out(tmp_path)
+    before = _tree(outside)
+    (each,) = (call for call in known_calls() if call.name == words)
+    real = os.open
+    root = tmp_path / "root"
+    made = []
+    swapped = at = 0
+
+    while swapped == at:
+        at += 2
+        count = 0
+        _away(root)
+        shutil.copytree(first, root)
+
+        def opening(*args: object, **named: object) -> int:
+            nonlocal count, swapped
+            count += 1
+            if count == at:  # noqa: B023 - used within the round
+                swapped = at  # noqa: B023
+                with suppress(FileNotFoundError):  # by then it may be removed
+                    (root / "one").rename(root / "moved")
+                if by == "link":
+                    (root / "one").symlink_to(outside)
+                else:
+                    shutil.copytree(outside, root / "one")
+            return real(*args, **named)  # type: ignore[arg-type]
+
+        with monkeypatch.context() as patched:
+            patched.setattr("os.open", opening)
+            done = _tried(root, each)
+
+        assert _wrong(done, Kind("swapped", "one", _linked, told=False), each) == []
+        # Why that one: the lock is opened by its path, and what was opened is looked at then.
+        lock = outside / ".rig-memory.lock"
+        if lock.exists():
+            made.append(at)
+            assert lock.read_bytes() == b""
+            lock.unlink()
+        assert _tree(outside) == before
+
+    assert at > 7
+    assert len(made) <= 2

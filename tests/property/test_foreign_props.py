@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import tempfile
 from pathlib import Path
@@ -19,7 +20,7 @@ from agentmem_cli.operations.imports.packed import packed
 from agentmem_cli.operations.imports.restored import import_tar
 from agentmem_cli.operations.imports.sniff import kinds
 from agentmem_cli.operations.verify import verify
-from agentmem_cli.session.codec import dumps, loads
+from agentmem_cli.session.codec import dumps, loads, loads_object
 from agentmem_cli.session.session import Session
 from agentmem_cli.storage.directory import DirStore
 from tests import strategies
@@ -226,3 +227,24 @@ def test_an_import_on_anything_that_stands_where_its_notes_are_says_so_or_goes_o
 
         Session.read(store)
         assert [log for log in before if not store.read_log(log).startswith(before[log])] == []
+
+
+def test_a_note_that_calls_a_value_a_message_makes_none_of_it() -> None:
+    name = next(name for name in SOURCES if name.startswith("claude-code/"))
+    source = MADE[name]
+    with tempfile.TemporaryDirectory() as folder:
+        path, root = Path(folder, source.name), Path(folder, "root")
+        path.write_bytes(source.data(source.records[:-1]))
+        store = DirStore.open(import_source(path, root, now_ms=NOW).path)
+        (note,) = [each for each in store.files() if each.endswith(f"{source.name}.map.jsonl")]
+        lines = store.read_file(note).splitlines(keepends=True)
+        at = next(at for at, line in enumerate(lines) if b'"open":true' in line)
+        told = loads_object(lines[at])
+        again = dumps({**told, "n": loads_object(lines[at + 1]).get("n"), "fp": ""})
+        store.write_file(note, b"".join([*lines[: at + 1], again + b"\n", *lines[at + 1 :]]))
+        path.write_bytes(source.data(source.records))
+
+        with contextlib.suppress(AgentMemError):
+            import_source(path, root, now_ms=NOW)
+
+        Session.read(store)

@@ -233,13 +233,13 @@ class Importing:
         out = self._log(source, agent)
         before = out.size
         placed = None
-        if self.standing.was_pushed(known) and known.id is not None:
+        is_message = isinstance(timed.item, Said)
+        if is_message and self.standing.was_pushed(known) and known.id is not None:
             placed = self.out.edit(out, timed.t, known.id, body)
         if placed is None:
             placed = put_back(self.out, self.standing, out, known, timed, body)
         if placed is None:
             placed = self._put(out, timed.item, timed.t, body)
-            is_message = isinstance(timed.item, Said)
             self._messages_given_back += is_message and out.name == MAIN
         # Why: how often a message had been changed, and how long it was before, nobody knows.
         self._given_back[out.name] += UNMEASURED if known.open else out.size - before
@@ -305,7 +305,9 @@ class Importing:
             self.counts.new += 1
             return self.out.set_value(out, t, item.key, self._value(item))
         came = has_come(known, item)
-        if not (known.open or came) or known.id is None or out is None or out.fold is None:
+        if not (known.open or came) or not isinstance(item, Said):
+            raise _parted(source)
+        if known.id is None or out is None or out.fold is None:
             raise _parted(source)
         placed = None
         if known.open or self._is_as_imported(source, known, item, out):

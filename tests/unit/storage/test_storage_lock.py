@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -232,7 +233,7 @@ def test_a_new_folder_that_another_program_locked_before_us_stays(tmp_path: Path
 
     def overtaken(path: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
         if str(path).endswith(LOCK) and not others:
-            others.append(real(path, os.O_RDWR | os.O_CREAT, 0o600))
+            others.append(real(path, os.O_RDWR | os.O_CREAT, 0o600, dir_fd=dir_fd))
             fcntl.flock(others[0], fcntl.LOCK_EX)
         return real(path, flags, mode, dir_fd=dir_fd)
 
@@ -373,8 +374,12 @@ def test_a_folder_that_goes_just_before_its_lock_is_taken_comes_back_for_its_own
     real = locks.SessionLock._take_file
     old = os.umask(0o022)
 
+    gone: list[Path] = []
+
     def late(lock: locks.SessionLock, left_s: float, wait_s: float) -> None:
-        (tmp_path / "s").rmdir()
+        if not gone:
+            gone.append(tmp_path / "s")
+            shutil.rmtree(gone[0])
         real(lock, left_s, wait_s)
 
     monkeypatch.setattr(locks.SessionLock, "_take_file", late)

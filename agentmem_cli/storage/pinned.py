@@ -1,0 +1,74 @@
+"""A session's folder: what stands at its path or, while its lock is held, the one locked."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from agentmem_cli.storage.files import Folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from agentmem_cli.storage.locks import SessionLock
+
+
+class Pinned:
+    """What a store in a directory knows of where it is.
+
+    ``lock_wait_s`` is how many seconds a change waits for the lock; where
+    ``look_only`` is set every change is refused.
+    """
+
+    __slots__ = ("_held", "_linked", "_root", "lock_wait_s", "look_only")
+
+    def __init__(self, root: str, lock_wait_s: float) -> None:
+        """Use the directory *root* unchecked; it may be a link if it is one now."""
+        self._root = root
+        self._linked = os.path.islink(root)
+        self._held: SessionLock | None = None
+        self.lock_wait_s = lock_wait_s
+        self.look_only = False
+
+    @property
+    def path(self) -> Path:
+        """The session directory."""
+        from pathlib import Path
+
+        return Path(self._root)
+
+    @contextmanager
+    def held(self, wait_s: float | None = None) -> Iterator[SessionLock]:
+        """Hold the lock and finish nothing; Io where the session is only looked at.
+
+        Until it is let go all is read and changed in the folder that is locked, whatever is put
+        in its place.
+        """
+        from agentmem_cli.storage import locks
+
+        wait_s = self.lock_wait_s if wait_s is None else wait_s
+        looks = self.look_only
+        with locks.held(self._root, wait_s, look_only=looks, linked=self._linked) as lock:
+            before, self._held = self._held, lock
+            try:
+                yield lock
+            finally:
+                self._held = before
+
+    def _at(self) -> Folder:
+        """Open the session directory."""
+        lock = self._held
+        return lock.opened(self._root) if lock and lock.is_mine else Folder.at(self._root)
+
+    @contextmanager
+    def _top(self) -> Iterator[Folder | None]:
+        """Open the session directory; None where it does not exist yet."""
+        try:
+            root = self._at()
+        except FileNotFoundError:
+            yield None
+            return
+        with root:
+            yield root
