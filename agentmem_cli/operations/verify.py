@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from agentmem_cli.errors import SessionError
+from agentmem_cli.limits import META_BYTES_MAX
 from agentmem_cli.operations.findings import NOTICE, PROBLEM, Checked, Finding, Report
 from agentmem_cli.operations.imports.maps import FOLDER
 from agentmem_cli.operations.strays import BAD_NAME, LINK, NO_FILE, STRAY, strays
@@ -306,8 +307,7 @@ class _Work:
         if META not in self._there:
             return
         if seen.meta is None:
-            why = f"{seen.meta_size} bytes, more than a meta may have; it was not read"
-            self.add(PROBLEM, "meta", META, why)
+            self.add(PROBLEM, "meta", META, self._why_unread(seen.meta_size))
             return
         self._bytes += seen.meta_size
         try:
@@ -322,6 +322,15 @@ class _Work:
         if not (lost or meta.odd or is_fresh(seen, meta)):
             why = "not of the logs as they stand; a listing goes by the logs"
             self.add(NOTICE, "stale-meta", META, why)
+
+    def _why_unread(self, size: int) -> str:
+        if size > META_BYTES_MAX:
+            return f"{size} bytes, more than a meta may have; it was not read"
+        try:
+            self.store.open_file(META).close()
+        except OSError as error:
+            return f"it cannot be read: {error.strerror or error}; the logs tell the same"
+        return "it could not be read while another program changed it"
 
     def _known_lost(self, meta: SessionMeta) -> None:
         """Tell the logs that a repair found gone, or shorter than they were."""

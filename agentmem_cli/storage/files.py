@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from agentmem_cli.errors import ConflictError
 from agentmem_cli.storage.folder import FILE_MODE, Place
+from agentmem_cli.storage.owning import make_folder
 from agentmem_cli.storage.streams import pread, token, write_whole
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class Folder(Place):
     def make(self, name: str) -> bool:
         """Make the folder *name* and return whether it is new; `sync` is the caller's."""
         try:
-            os.mkdir(self._at(name), FOLDER_MODE, dir_fd=self.fd)
+            make_folder(self._at(name), FOLDER_MODE, dir_fd=self.fd)
         except FileExistsError:
             return False
         return True
@@ -252,7 +253,7 @@ def make_folders(path: str) -> bool:
     # file systems (proc) go on saying that what is above is not there.
     for left in reversed(range(_MAKE_TRIES)):
         try:
-            os.mkdir(path, FOLDER_MODE)
+            make_folder(path, FOLDER_MODE)
         except FileExistsError:
             if os.path.isdir(path):
                 return False

@@ -13,6 +13,7 @@ import os
 import stat
 from typing import TYPE_CHECKING, Final
 
+from agentmem_cli.storage.owning import give_file
 from agentmem_cli.storage.streams import chunks, pread
 
 if TYPE_CHECKING:
@@ -178,6 +179,8 @@ class Place:
         if not stat.S_ISREG(found.st_mode):
             os.close(descriptor)
             raise self._refusal(name, found)
+        if flags & os.O_EXCL:
+            give_file(descriptor, self.fd)
         return descriptor
 
     @contextlib.contextmanager

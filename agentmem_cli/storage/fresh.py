@@ -21,6 +21,7 @@ from agentmem_cli.storage.batch import DirBatch
 from agentmem_cli.storage.files import FOLDER_MODE, Folder, make_folders, rename_folder
 from agentmem_cli.storage.layout import META, STAGES, file_path, split
 from agentmem_cli.storage.locks import held
+from agentmem_cli.storage.owning import make_folder
 from agentmem_cli.storage.streams import token
 
 if TYPE_CHECKING:
@@ -169,8 +170,8 @@ def _make_stage(stages: str) -> tuple[str, bool]:
         made = make_folders(above) or made
         try:
             with contextlib.suppress(FileExistsError):
-                os.mkdir(stages, FOLDER_MODE)
-            os.mkdir(stage, FOLDER_MODE)
+                make_folder(stages, FOLDER_MODE)
+            make_folder(stage, FOLDER_MODE)
         except FileNotFoundError:
             if not left:
                 raise

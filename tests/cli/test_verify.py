@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 from typing import TYPE_CHECKING
@@ -415,3 +416,26 @@ def test_all_means_what_no_name_means_and_goes_with_none(root: Path, command: st
     assert ok(command, "--all", "--json").stdout == ok(command, "--json").stdout
     assert len(ok(command, "--all", "--json").objects) >= 2
     assert run(command, "one", "--all").status == 2
+
+
+def test_a_meta_that_must_not_be_read_is_called_so(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ok("new", "one")
+    ok("append", "one", "--role", "user", stdin=b"x")
+    real = os.open
+
+    def refused(path: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        if str(path).endswith("meta.json"):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return real(path, flags, mode, dir_fd=dir_fd)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("os.open", refused)
+        done = run("verify", "one", "--json")
+        listed = ok("list", "--json").object
+
+    (told,) = done.object["findings"]
+    assert (done.status, told["kind"]) == (1, "meta")
+    assert told["why"] == "it cannot be read: Permission denied; the logs tell the same"
+    assert listed["messages"] == 1
