@@ -8,6 +8,7 @@ session any more. Nothing outside of its folder is touched.
 
 from __future__ import annotations
 
+import errno
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -98,6 +99,7 @@ def check_is_session(root: Path, found: Found, store: DirStore) -> None:
 
     Raises:
         UsageError: Something else stands in it, or nothing says that it is a session.
+        OSError: A folder in it is one that nothing may be removed from.
     """
     check_is_itself(found)
     known = (LOGS, FILES, LOCK, REDO)
@@ -108,12 +110,24 @@ def check_is_session(root: Path, found: Found, store: DirStore) -> None:
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
         msg = f"{found.path} holds {others[0]!r}{more}, which is no part of a session"
         raise UsageError(msg, hint="Nothing is removed; move that elsewhere first.")
+    _check_open(found.path)
     above = os.path.realpath(os.path.dirname(found.path))
     if above == os.path.realpath(root):
         return
     if not any(read_head(store, log).header is not None for log in store.logs()):
         msg = f"{found.path}: no log in it begins as a session does, and it is not under {root}"
         raise UsageError(msg, hint="Nothing is removed.")
+
+
+def _check_open(path: str) -> None:
+    """See that all below *path* can be removed, before any of it is."""
+    folders = [path]
+    for above, names, _ in os.walk(path):
+        inner = (os.path.join(above, name) for name in names)
+        folders += [each for each in inner if not os.path.islink(each)]
+    for folder in folders:
+        if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), folder)
 
 
 def newest_ms(found: Found) -> int | None:

@@ -109,17 +109,21 @@ class _Work:
         try:
             return read()
         except OSError as error:
-            self.add(
-                PROBLEM,
-                "unreadable",
-                folder,
-                f"{error.strerror or error}; nothing in it was checked",
-            )
+            where = str(error.filename or "")
+            own = f"{self.store.path}/"
+            if where.startswith(own):
+                folder = where.removeprefix(own)
+            if not self._is_unread(folder):
+                why = f"{error.strerror or error}; nothing in it was checked"
+                self.add(PROBLEM, "unreadable", folder, why)
             return []
+
+    def _is_unread(self, folder: str) -> bool:
+        return any(each.kind == "unreadable" and each.where == folder for each in self.found)
 
     def layout(self) -> None:
         self.left()
-        for name in self.store.loose():
+        for name in self.names(self.store.loose, ""):
             self.add(PROBLEM, "loose-mode", name, "other users of this machine may read it")
         told = {
             LINK: "a symbolic link: it is not followed, and nothing behind it was checked",
@@ -133,13 +137,13 @@ class _Work:
 
     def left(self) -> None:
         """Name what a program left that was stopped; one that is at work has left nothing yet."""
-        found = set(self.store.leftovers())
+        found = set(self.names(self.store.leftovers, ""))
         if found and at_work(self.store):
             why = "a program is changing the session now; look again when it has ended"
             self.add(NOTICE, "in-use", "", why)
             return
         # Why again: one may have ended since.
-        for name in sorted(found.intersection(self.store.leftovers())):
+        for name in sorted(found.intersection(self.names(self.store.leftovers, ""))):
             if name == REDO:
                 self.unfinished()
             else:
@@ -303,9 +307,9 @@ class _Work:
         from agentmem_cli.operations.listing import is_fresh, noted_sizes
         from agentmem_cli.storage.survey import survey
 
+        if META not in self._there or self._is_unread(LOGS):
+            return  # Why: without the logs nothing can be said of it.
         seen = survey(str(self.store.path))
-        if META not in self._there:
-            return
         if seen.meta is None:
             self.add(PROBLEM, "meta", META, self._why_unread(seen.meta_size))
             return

@@ -36,4 +36,8 @@ def destroy(place: str, lock: SessionLock | None) -> None:
         rename_folder(trash, place)
         msg = f"{place}: something else was put in its place meanwhile"
         raise ConflictError(msg, hint="Nothing was removed; look what stands there.")
-    remove_tree(trash)
+    try:
+        remove_tree(trash)
+    except OSError as error:
+        error.add_note(f"the session is removed; what is left stands in {trash} (gc --all)")
+        raise

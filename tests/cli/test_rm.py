@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from typing import TYPE_CHECKING
 
@@ -315,6 +316,40 @@ def test_a_beginning_of_a_name_is_told_and_removes_nothing_that_nobody_looks_at(
     assert "'ol' is the beginning of 'old'" in plan.err
     assert (done.status, "give the whole name" in done.err) == (2, True)
     assert tree(root) == before
+
+
+def test_a_session_in_which_a_folder_is_closed_stays_whole(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old_and_new(root)
+    before = tree(root)
+    closed = str(root / "old" / "logs")
+    monkeypatch.setattr("os.access", lambda path, _: str(path) != closed)
+
+    plan = run("rm", "old", "--dry-run", "--force")
+    done = run("rm", "old", "--yes", "--force")
+
+    assert (plan.status, done.status) == (2, 2)
+    assert f"{closed}: Permission denied" in done.err
+    assert tree(root) == before
+
+
+def test_what_cannot_be_removed_after_all_is_said_to_be_left(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old_and_new(root)
+
+    def refused(_: str) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("shutil.rmtree", refused)
+        done = run("rm", "old", "--yes", "--force")
+    left = run("verify", "--json").objects[-1]
+
+    assert done.status == 2
+    assert f"what is left stands in {root / 'old.rig-trash'} (gc --all)" in done.err
+    assert [each["where"] for each in left["findings"]] == ["old.rig-trash"]
 
 
 def test_what_goes_is_counted_among_all_there_are(root: Path) -> None:

@@ -439,3 +439,29 @@ def test_a_meta_that_must_not_be_read_is_called_so(
     assert (done.status, told["kind"]) == (1, "meta")
     assert told["why"] == "it cannot be read: Permission denied; the logs tell the same"
     assert listed["messages"] == 1
+
+
+@pytest.mark.parametrize("closed", ["files", "logs"])
+def test_a_folder_that_must_not_be_read_is_named_once_and_keeps_nothing_else_from_a_look(
+    root: Path, closed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("one", "two"):
+        ok("new", name)
+        ok("append", name, "--role", "user", stdin=b"x")
+    real = os.open
+
+    def refused(path: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        if dir_fd is not None and path == closed and os.fstat(dir_fd).st_ino == inode:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return real(path, flags, mode, dir_fd=dir_fd)
+
+    inode = (root / "one").stat().st_ino
+    with monkeypatch.context() as patched:
+        patched.setattr("os.open", refused)
+        done = run("verify", "--json")
+
+    assert done.status == 1
+    one, two = done.objects
+    assert ("unreadable", closed) in {(each["kind"], each["where"]) for each in one["findings"]}
+    assert len([each for each in one["findings"] if each["kind"] == "unreadable"]) == 1
+    assert (two["session"], two["clean"]) == ("two", True)
