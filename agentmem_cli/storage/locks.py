@@ -157,9 +157,8 @@ class SessionLock:
             except BaseException:
                 self._let_go()  # who has the lock has the folder too
                 raise
-            if self._is_in_place():
+            if self._holds():
                 return
-            self._file_lock().release()
             self._close_place()
             self._make_private()
             if time.monotonic() >= deadline_s:
@@ -245,6 +244,19 @@ class SessionLock:
         except RuntimeError as error:  # this thread holds another filelock on the same file
             raise self._busy(wait_s) from error
 
+    def _holds(self) -> bool:
+        """Whether what was locked is the lock of the folder that stands here; else it is freed."""
+        in_place = False
+        try:
+            in_place = self._is_in_place()
+        except BaseException:
+            self._let_go()
+            raise
+        finally:
+            if not in_place:
+                self._file_lock().release()
+        return in_place
+
     def _is_in_place(self) -> bool:
         # A session destroyed and begun anew has another file; holding the old one holds nothing.
         # So has a folder that was put in the place of the one that is open.
@@ -257,7 +269,7 @@ class SessionLock:
 
     def _make_private(self) -> None:
         """Close a folder that holds a lock file alone: filelock made it anew, for all to read."""
-        with suppress(OSError):
+        with suppress(OSError, Io):
             self._open_place()
             assert self._place is not None
             if self._place.fd is not None and os.listdir(self._place.fd) == [LOCK]:

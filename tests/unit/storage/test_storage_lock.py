@@ -425,3 +425,18 @@ def test_of_racing_processes_every_append_lands_whole_and_once(tmp_path: Path) -
 
     assert lines.pop() == b""
     assert sorted(lines) == sorted(letter.encode() * 199 for letter in "abcd" for _ in range(25))
+
+
+@posix
+def test_a_lock_that_cannot_be_looked_at_is_let_go(tmp_path: Path) -> None:
+    store = DirStore.open(tmp_path / "s")
+    store.append_log("a", 0, b"x\n")
+
+    def refused(*_: object) -> bool:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with patch.object(locks.SessionLock, "_is_in_place", refused), pytest.raises(OSError, match=""):
+        store.append_log("a", 2, b"y\n")
+
+    store.append_log("a", 2, b"y\n")
+    assert store.read_log("a") == b"x\ny\n"
