@@ -399,13 +399,13 @@ def test_folders_that_others_make_and_remove_meanwhile_are_no_failure(
     path = tmp_path / "a" / "b"
     errors: list[type[OSError]] = [FileNotFoundError if there else FileExistsError]
 
-    def late(wanted: str, mode: int = 0o777) -> None:
+    def late(wanted: str, mode: int = 0o777, *, dir_fd: int | None = None) -> None:
         if str(wanted) == str(path) and errors:
             error = errors.pop()
             if there:
                 path.mkdir(parents=True)
             raise error
-        real(wanted, mode)
+        real(wanted, mode, dir_fd=dir_fd)
 
     monkeypatch.setattr("agentmem_cli.storage.files.os.mkdir", late)
 
@@ -435,7 +435,8 @@ def test_a_lock_that_cannot_be_looked_at_is_let_go(tmp_path: Path) -> None:
     def refused(*_: object) -> bool:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    with patch.object(locks.SessionLock, "_is_in_place", refused), pytest.raises(OSError, match=""):
+    looks = patch.object(locks.SessionLock, "_is_in_place", refused)
+    with looks, pytest.raises(OSError, match="error"):
         store.append_log("a", 2, b"y\n")
 
     store.append_log("a", 2, b"y\n")
