@@ -16,7 +16,7 @@ from agentmem_cli.operations.secrets import engine, masks
 from agentmem_cli.operations.secrets.findings import Finding, Place
 from agentmem_cli.operations.secrets.single import SingleFile
 from agentmem_cli.storage.layout import REDO
-from tests.cli.running import header, join, ok, run, said, tree, turns, write
+from tests.cli.running import header, join, message, ok, record, run, said, tree, turns, write
 from tests.cli.test_gc import blob, shown
 from tests.secrets_made import StandIn, token
 
@@ -260,3 +260,20 @@ def test_a_session_whose_name_is_no_utf8_has_one_in_its_tar_that_is(root: Path) 
         names = tar.getnames()
     assert all(each.isprintable() for each in names)
     assert any(each.endswith("/logs/main.jsonl") for each in names)
+
+
+def test_the_messages_of_a_tar_are_counted_as_its_changes_leave_them(
+    root: Path, tmp_path: Path
+) -> None:
+    entries = [{"message": message("user", text), "id": id_} for id_, text in ((4, "a"), (5, "b"))]
+    write(root, "one", "main", join([*turns(4), record(5, "reset", state={"entries": entries})]))
+    write(root, "one", "aide", join([header("aide", n=20, parent="main"), said(1, "x", n=21)]))
+    ok("append", "one", "--role", "user", stdin=b"c")
+    ok("splice", "one", "4:6", "--force")
+    ok("export", "one", "--as", "tar", "-o", tmp_path / "one.tar")
+    wanted = ok("list", "--json").object["messages"]
+
+    done = ok("--root", tmp_path / "other", "import", tmp_path / "one.tar", "--json")
+
+    assert wanted == 1
+    assert done.objects[0]["messages"] == wanted + 1

@@ -194,6 +194,23 @@ def test_a_compaction_and_its_undo_are_told(root: Path, follow: Callable[..., Do
     assert sum("A summary." in text for text in texts(done.objects)) == 1
 
 
+def test_a_conversation_that_is_replaced_is_told_and_what_is_new_in_it_shown(
+    root: Path, follow: Callable[..., Done]
+) -> None:
+    path = write(root, "one", "main", join(turns(2)))
+    entries = [
+        {"message": message("user", text), "id": id_} for id_, text in ((0, "old"), (2, "new"))
+    ]
+    reset = record(3, "reset", state={"entries": entries})
+
+    done = follow(_add(path, reset + b"\n"))
+
+    (event,) = _events(done)
+    assert event["why"] == "the conversation was replaced; it has 2 messages now"
+    assert texts(done.objects)[-1] == "new"
+    assert "old" not in texts(done.objects)
+
+
 def test_an_edit_names_the_message_that_says_something_else(
     root: Path, follow: Callable[..., Done]
 ) -> None:

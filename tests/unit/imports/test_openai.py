@@ -205,6 +205,16 @@ _URL = "https://x.test/a"
     [
         ({"role": "system", "content": None}, {"role": "system", "content": ""}),
         ({"role": "developer"}, {"role": "developer", "content": ""}),
+        ({"role": "system", "content": {"a": 1}}, {"role": "system", "content": '{"a":1}'}),
+        ({"role": "developer", "content": 5}, {"role": "developer", "content": "5"}),
+        (
+            {"role": "user", "content": [{"type": "image_url", "image_url": {"detail": "low"}}]},
+            {"role": "user", "content": ""},
+        ),
+        (
+            {"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": 5}}]},
+            {"role": "user", "content": ""},
+        ),
         ({"role": "user"}, {"role": "user", "content": ""}),
         ({"role": "user", "content": []}, {"role": "user", "content": ""}),
         ({"role": "user", "content": 7}, {"role": "user", "content": "7"}),
@@ -501,3 +511,11 @@ def test_an_array_is_read_whole_only_where_a_session_begins_with_its_words(
     take(like, root)
 
     assert whole == [like]
+
+
+def test_messages_in_a_damaged_line_are_salvaged() -> None:
+    stream = OpenAIStream.__new__(OpenAIStream)
+
+    assert stream.accepts({"role": "user", "content": "a"})
+    assert stream.accepts({"messages": []})
+    assert not stream.accepts({"choices": []})

@@ -521,3 +521,19 @@ def test_the_session_id_is_the_headers_wherever_it_stands_else_the_file_names() 
     unnamed = adapter.open(Path("2026_zz.jsonl"), (first,))
 
     assert (named.id, unnamed.id) == (SESSION_ID, "zz")
+
+
+def test_a_model_that_the_header_names_is_kept_and_told_once() -> None:
+    items, _ = read(header(provider="anthropic", modelId="m1"), user(1, "a"), reply(2, "b"))
+
+    assert [item.value for item in items if isinstance(item, Kept) and item.key == MODEL][0] == (
+        "anthropic/m1"
+    )
+
+
+def test_a_header_in_a_damaged_line_is_one_if_it_says_which_session_it_is() -> None:
+    stream = PiStream(Path("x.jsonl"))
+
+    assert stream.accepts({"type": "session", "id": "x"})
+    assert stream.accepts({"type": "session", "cwd": "/x"})
+    assert not stream.accepts({"type": "session"})
