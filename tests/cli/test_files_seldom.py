@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from agentmem_cli.session.codec import JSON
     from agentmem_cli.storage.logfile import OpenLog
 
 TOKEN = token(1)
@@ -265,7 +266,9 @@ def test_a_session_whose_name_is_no_utf8_has_one_in_its_tar_that_is(root: Path) 
 def test_the_messages_of_a_tar_are_counted_as_its_changes_leave_them(
     root: Path, tmp_path: Path
 ) -> None:
-    entries = [{"message": message("user", text), "id": id_} for id_, text in ((4, "a"), (5, "b"))]
+    entries: list[JSON] = [
+        {"message": message("user", text), "id": id_} for id_, text in ((4, "a"), (5, "b"))
+    ]
     write(root, "one", "main", join([*turns(4), record(5, "reset", state={"entries": entries})]))
     write(root, "one", "aide", join([header("aide", n=20, parent="main"), said(1, "x", n=21)]))
     ok("append", "one", "--role", "user", stdin=b"c")

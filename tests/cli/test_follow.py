@@ -35,7 +35,7 @@ from tests.cli.running import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agentmem_cli.session.codec import Object
+    from agentmem_cli.session.codec import JSON, Object
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -198,7 +198,7 @@ def test_a_conversation_that_is_replaced_is_told_and_what_is_new_in_it_shown(
     root: Path, follow: Callable[..., Done]
 ) -> None:
     path = write(root, "one", "main", join(turns(2)))
-    entries = [
+    entries: list[JSON] = [
         {"message": message("user", text), "id": id_} for id_, text in ((0, "old"), (2, "new"))
     ]
     reset = record(3, "reset", state={"entries": entries})

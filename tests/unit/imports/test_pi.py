@@ -526,7 +526,7 @@ def test_the_session_id_is_the_headers_wherever_it_stands_else_the_file_names() 
 def test_a_model_that_the_header_names_is_kept_and_told_once() -> None:
     items, _ = read(header(provider="anthropic", modelId="m1"), user(1, "a"), reply(2, "b"))
 
-    assert [item.value for item in items if isinstance(item, Kept) and item.key == MODEL][0] == (
+    assert next(item.value for item in items if isinstance(item, Kept) and item.key == MODEL) == (
         "anthropic/m1"
     )
 
