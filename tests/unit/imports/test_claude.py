@@ -117,6 +117,27 @@ def test_a_prompt_that_waits_in_the_queue_is_told_and_other_operations_are_count
     assert read(*records)[1].left == {"queue-operation/dequeue": 1}
 
 
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (
+            "<task-notification>\n<task-id>a1</task-id>\n<tool-use-id>t1</tool-use-id>",
+            ("import.agent", {"agent": "a1", "call": "t1"}),
+        ),
+        ('{"task_id":"a1","status":"done"}', ("import.agent", {"agent": "a1", "call": None})),
+        ('{"task_id":1}', ("import.queued", {"content": '{"task_id":1}'})),
+        ("{not JSON", ("import.queued", {"content": "{not JSON"})),
+        ("see <task-id>a1</task-id>", ("import.queued", {"content": "see <task-id>a1</task-id>"})),
+    ],
+)
+def test_a_notice_in_the_queue_that_a_task_has_ended_names_its_agent(
+    content: str, told: tuple[str, Object]
+) -> None:
+    operation: Object = {"type": "queue-operation", "operation": "enqueue", "content": content}
+
+    assert noted(prompt("u1", None, "Hi"), dumps(operation)) == [(2, *told)]
+
+
 def test_a_result_names_its_tool_and_keeps_every_block() -> None:
     image: Object = {
         "type": "image",
