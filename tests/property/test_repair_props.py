@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agentmem_cli.operations.findings import PROBLEM
@@ -19,6 +19,7 @@ from agentmem_cli.session.fold import BAD_STAMP, NOT_APPLIED
 from agentmem_cli.session.pairing import UNASKED
 from agentmem_cli.session.reader import fold_log
 from agentmem_cli.storage.directory import DirStore
+from tests import strategies
 from tests.cli.running import at, header, join, message, pushed, record, said, write
 
 if TYPE_CHECKING:
@@ -248,3 +249,40 @@ def test_lines_out_of_order_are_put_into_it_and_nothing_is_set_aside(order: list
         sound = order == sorted(order)
         assert [each.kind for each in done.done] == ([] if sound else ["order"]) + ["meta"]
         assert store.read_log("main").splitlines()[1:] == LINES[1:]
+
+
+def _other(line: bytes) -> bytes:
+    """Another record of the same stamp: what was said, or called so, is another thing."""
+    return line.replace(b'"text":"', b'"text":"other ').replace(b'"name":"', b'"name":"other ')
+
+
+@given(
+    chosen=st.lists(
+        st.tuples(st.integers(0, len(LINES) - 1), st.booleans()), max_size=2 * len(LINES)
+    )
+)
+@settings(max_examples=strategies.fewer(3))
+@example(chosen=[(each, each == at_) for at_ in range(3) for each in range(len(LINES))])
+@example(chosen=[pair for each in range(len(LINES)) for pair in ((each, False), (each, True))])
+@example(chosen=[pair for each in range(len(LINES)) for pair in ((each, True), (each, False))])
+def test_of_records_of_one_stamp_the_first_is_enough_to_read_a_log_strictly(
+    chosen: list[tuple[int, bool]],
+) -> None:
+    data = join([_other(LINES[index]) if other else LINES[index] for index, other in chosen])
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        write(root, "one", "main", data)
+        store = DirStore.open(root / "one")
+        wanted = Wanted(at(99), if_idle_ms=None, keep_first=True)
+
+        dry = repair(store, wanted._replace(dry_run=True))
+        done = repair(store, wanted)
+        log = store.read_log("main")
+
+        fold_log(store, "main")
+        problems = {each.kind for each in verify(store).findings if each.level == PROBLEM}
+        kept = b"\n".join([log, *map(store.read_file, store.files())])
+        assert problems <= {UNASKED}
+        assert dry.done == done.done
+        assert repair(store, wanted).done == ()
+        assert [line for line in data.split(b"\n") if not _is_kept(line, kept)] == []
