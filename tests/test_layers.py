@@ -19,7 +19,7 @@ LAYERS = ("cli", "operations", "session", "storage")
 SHARED = ("errors", "limits")
 HOMES = {
     "orjson": "session/codec.py",
-    "filelock": "storage/locks.py",
+    "filelock": "storage/session_lock.py",
     "rich": "cli/render.py",
     "platformdirs": "storage/root.py",
     "kingfisher_sdk": "operations/secrets/loading.py",

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from agentmem_cli.storage.files import Folder
-    from agentmem_cli.storage.locks import SessionLock
+    from agentmem_cli.storage.session_lock import SessionLock
     from agentmem_cli.storage.store import LogFile, Sink
 
 _KEY_BYTES = 32

@@ -11,7 +11,7 @@ from agentmem_cli.storage.layout import TRASH
 from agentmem_cli.storage.streams import token
 
 if TYPE_CHECKING:
-    from agentmem_cli.storage.locks import SessionLock
+    from agentmem_cli.storage.session_lock import SessionLock
 
 
 def destroy(place: str, lock: SessionLock | None) -> None:

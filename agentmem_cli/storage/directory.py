@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from agentmem_cli.storage.batch import DirBatch
-    from agentmem_cli.storage.locks import SessionLock
+    from agentmem_cli.storage.session_lock import SessionLock
 
 __all__ = ["DirFiles", "DirStore", "PluginFiles", "Stat"]
 
@@ -355,5 +355,7 @@ class DirStore(Pinned):
         with self.held() as lock:
             if os.name != "nt":
                 destroy(lock.folder, lock)
+                self._known = None
                 return
+        self._known = None
         destroy(lock.folder, None)  # Windows does not move a folder with an open file in it

@@ -7,12 +7,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from agentmem_cli.storage.files import Folder
+from agentmem_cli.storage.identity import identity_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from agentmem_cli.storage.locks import SessionLock
+    from agentmem_cli.storage.session_lock import SessionLock
 
 
 class Pinned:
@@ -22,12 +23,13 @@ class Pinned:
     ``look_only`` is set every change is refused.
     """
 
-    __slots__ = ("_held", "_linked", "_root", "lock_wait_s", "look_only")
+    __slots__ = ("_held", "_known", "_linked", "_root", "lock_wait_s", "look_only")
 
     def __init__(self, root: str, lock_wait_s: float) -> None:
         """Use the directory *root* unchecked; it may be a link if it is one now."""
         self._root = root
         self._linked = os.path.islink(root)
+        self._known = identity_of(root)
         self._held: SessionLock | None = None
         self.lock_wait_s = lock_wait_s
         self.look_only = False
@@ -44,18 +46,20 @@ class Pinned:
         """Hold the lock and finish nothing; Io where the session is only looked at.
 
         Until it is let go all is read and changed in the folder that is locked, whatever is put
-        in its place.
+        in its place. A session that was there is not begun anew where it was moved or removed.
         """
-        from agentmem_cli.storage import locks
+        from agentmem_cli.storage.locks import held
 
         wait_s = self.lock_wait_s if wait_s is None else wait_s
-        looks = self.look_only
-        with locks.held(self._root, wait_s, look_only=looks, linked=self._linked) as lock:
+        looks, linked, known = self.look_only, self._linked, self._known
+        with held(self._root, wait_s, look_only=looks, linked=linked, known=known) as lock:
             before, self._held = self._held, lock
             try:
                 yield lock
             finally:
                 self._held = before
+        if self._known is None and not lock.depth:
+            self._known = identity_of(self._root)
 
     def _at(self) -> Folder:
         """Open the session directory."""
@@ -64,10 +68,17 @@ class Pinned:
 
     @contextmanager
     def _top(self) -> Iterator[Folder | None]:
-        """Open the session directory; None where it does not exist yet."""
+        """Open the session directory; None where it does not exist yet.
+
+        Raises:
+            FileNotFoundError: It was there, and is no more.
+            OSError: The system refused.
+        """
         try:
             root = self._at()
         except FileNotFoundError:
+            if self._known is not None:
+                raise
             yield None
             return
         with root:

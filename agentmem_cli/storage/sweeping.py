@@ -12,7 +12,7 @@ from agentmem_cli.storage.listing import leftovers, staged_parts
 
 if TYPE_CHECKING:
     from agentmem_cli.storage.files import Folder
-    from agentmem_cli.storage.locks import SessionLock
+    from agentmem_cli.storage.session_lock import SessionLock
 
 
 def mark(root: Folder, lock: SessionLock, paths: list[str]) -> None:

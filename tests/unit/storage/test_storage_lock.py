@@ -15,12 +15,12 @@ from unittest.mock import patch
 
 import pytest
 
-from agentmem_cli.errors import Busy, Io, LogChanged
-from agentmem_cli.storage import locks
+from agentmem_cli.errors import Busy, ConflictError, Io, LogChanged
 from agentmem_cli.storage.directory import DirStore
 from agentmem_cli.storage.files import make_folders
 from agentmem_cli.storage.locks import lock_of
 from agentmem_cli.storage.memory import MemoryStore
+from agentmem_cli.storage.session_lock import SessionLock
 from agentmem_cli.storage.store import batch_of
 from tests.conformance import Interrupt
 
@@ -39,7 +39,7 @@ sys.stdin.readline()
 
 APPEND = """
 import sys
-from agentmem_cli.errors import LogChanged
+from agentmem_cli.errors import ConflictError, LogChanged
 from agentmem_cli.storage.directory import DirStore
 store = DirStore.open(sys.argv[1])
 made = 0
@@ -276,7 +276,7 @@ def test_a_session_destroyed_while_we_wait_is_not_written_to_by_its_old_lock(
     def append() -> None:
         try:
             DirStore.open(tmp_path / "s").append_log("a", 4, b"late\n")
-        except LogChanged as error:
+        except ConflictError as error:
             errors.append(error)
 
     worker = threading.Thread(target=append)
@@ -286,7 +286,7 @@ def test_a_session_destroyed_while_we_wait_is_not_written_to_by_its_old_lock(
         store.destroy()
     worker.join()
 
-    assert [type(error) for error in errors] == [LogChanged]
+    assert [type(error) for error in errors] == [ConflictError]
     assert not (tmp_path / "s").exists()
 
 
@@ -322,8 +322,8 @@ def test_a_forked_child_does_not_give_back_its_parent_s_lock(tmp_path: Path) -> 
 def test_a_lock_file_that_goes_while_it_is_taken_holds_nothing(tmp_path: Path) -> None:
     import fcntl
 
-    store = DirStore.open(tmp_path / "s")
-    store.append_log("a", 0, b"old\n")
+    store = DirStore.open(tmp_path / "s")  # before there is one: any will do
+    DirStore.open(tmp_path / "s").append_log("a", 0, b"old\n")
     real = fcntl.flock
 
     def overtaken(descriptor: int, operation: int) -> None:
@@ -351,7 +351,7 @@ def test_the_lock_of_a_session_that_was_moved_away_meanwhile_holds_nothing(tmp_p
     def append() -> None:
         try:
             store.append_log("a", 4, b"late\n")
-        except (LogChanged, OSError) as error:
+        except (ConflictError, OSError) as error:
             errors.append(error)
 
     worker = threading.Thread(target=append)
@@ -362,7 +362,7 @@ def test_the_lock_of_a_session_that_was_moved_away_meanwhile_holds_nothing(tmp_p
         program.communicate("\n")
     worker.join()
 
-    assert [type(error) for error in errors] == [LogChanged]
+    assert [type(error) for error in errors] == [ConflictError]
     assert DirStore.open(tmp_path / "moved").read_log("a") == b"old\n"
     assert not (tmp_path / "s").exists()
 
@@ -371,18 +371,18 @@ def test_the_lock_of_a_session_that_was_moved_away_meanwhile_holds_nothing(tmp_p
 def test_a_folder_that_goes_just_before_its_lock_is_taken_comes_back_for_its_owner_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = locks.SessionLock._take_file
+    real = SessionLock._take_file
     old = os.umask(0o022)
 
     gone: list[Path] = []
 
-    def late(lock: locks.SessionLock, left_s: float, wait_s: float) -> None:
+    def late(lock: SessionLock, left_s: float, wait_s: float) -> None:
         if not gone:
             gone.append(tmp_path / "s")
             shutil.rmtree(gone[0])
         real(lock, left_s, wait_s)
 
-    monkeypatch.setattr(locks.SessionLock, "_take_file", late)
+    monkeypatch.setattr(SessionLock, "_take_file", late)
     try:
         DirStore.open(tmp_path / "s").append_log("a", 0, b"x\n")
     finally:
@@ -435,7 +435,7 @@ def test_a_lock_that_cannot_be_looked_at_is_let_go(tmp_path: Path) -> None:
     def refused(*_: object) -> bool:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    looks = patch.object(locks.SessionLock, "_is_in_place", refused)
+    looks = patch.object(SessionLock, "_is_in_place", refused)
     with looks, pytest.raises(OSError, match="error"):
         store.append_log("a", 2, b"y\n")
 

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agentmem_cli.errors import Busy, ConflictError, LogChanged
-from agentmem_cli.storage import care, extending, files, fresh, locks, recovery, redo, root, streams
+from agentmem_cli.storage import care, extending, files, fresh, recovery, redo, root, streams
 from agentmem_cli.storage.directory import DirStore
 from agentmem_cli.storage.files import Folder, write_atomically
 from agentmem_cli.storage.layout import REDO, STAGES
 from agentmem_cli.storage.locks import held
 from agentmem_cli.storage.memory import MemoryStore
+from agentmem_cli.storage.session_lock import SessionLock
 from agentmem_cli.storage.staging import staged
 from agentmem_cli.storage.swapping import Swap, take_away
 from tests.unit.storage.test_storage_extending import HEADS, LINES, OLD
@@ -130,16 +131,16 @@ def test_a_lock_file_that_goes_just_after_it_was_taken_is_taken_again(
     store: DirStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = store.path / ".rig-memory.lock"
-    real = locks.SessionLock._take_file
+    real = SessionLock._take_file
     gone: list[bool] = []
 
-    def take(self: locks.SessionLock, left_s: float, wait_s: float) -> None:
+    def take(self: SessionLock, left_s: float, wait_s: float) -> None:
         real(self, left_s, wait_s)
         if not gone:
             gone.append(True)
             path.unlink()
 
-    monkeypatch.setattr(locks.SessionLock, "_take_file", take)
+    monkeypatch.setattr(SessionLock, "_take_file", take)
     with store.lock():
         found = path.stat()
 
@@ -153,7 +154,7 @@ def test_a_folder_that_goes_again_and_again_is_busy_in_the_end(
     def take(*_: object) -> None:
         raise FileNotFoundError(errno.ENOENT, "gone")
 
-    monkeypatch.setattr(locks.SessionLock, "_take_file", take)
+    monkeypatch.setattr(SessionLock, "_take_file", take)
     with pytest.raises(Busy), held(str(store.path), 0.0):
         raise AssertionError
 
