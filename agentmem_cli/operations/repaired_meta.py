@@ -54,7 +54,13 @@ class StagedView:
 
 
 def mend_meta(
-    view: StagedView, *, logs_change: bool, damaged: int, ends: Mapping[str, int], now_ms: int
+    view: StagedView,
+    *,
+    logs_change: bool,
+    damaged: int,
+    ends: Mapping[str, int],
+    tails: Mapping[str, int],
+    now_ms: int,
 ) -> list[Mended]:
     """Write the meta anew where it is not of the logs as they will be; tell what was done.
 
@@ -64,6 +70,8 @@ def mend_meta(
         damaged: Damaged places that are left in them.
         ends: Line ends that were missing in a log, and are there then: nothing else was lost
             where it was shorter by no more than these.
+        tails: Bytes at the end of a log that are no records, and go out of it. Where the meta
+            knows them as written they were records once.
         now_ms: When a log is found gone or shorter, in ms.
 
     Raises:
@@ -78,7 +86,7 @@ def mend_meta(
         data = view.store.read_file(META)
         seen = seen._replace(meta=data, meta_size=len(data))
     old, why = _read(seen) if there else (SessionMeta(), "there was none")
-    lost = {} if why is not None else _lost(view, old, seen, ends)
+    lost = {} if why is not None else _lost(view, old, seen, ends, tails)
     still = lost_logs(view.as_store(), old)
     is_back = still.keys() != noted_lost(old).keys()
     if why is None and not (logs_change or lost or is_back) and is_fresh(seen, old):
@@ -96,12 +104,16 @@ def mend_meta(
     view.write_file(META, meta.encode())
     why = why or ("a log is whole again" if is_back else "it did not tell of them as they are")
     told = [Mended("meta", META, f"made anew from the logs ({why})", aside)]
-    return told + [_told(log, size, seen) for log, size in lost.items()]
+    return told + [_told(log, size, seen, tails) for log, size in lost.items()]
 
 
-def _told(log: str, size: int, seen: Survey) -> Mended:
+def _told(log: str, size: int, seen: Survey, tails: Mapping[str, int]) -> Mended:
     found = {name: length for name, length, _ in seen.logs}
     note = "the meta says so from now on"
+    kept = found.get(log, 0) - tails.get(log, 0)
+    if log in found and found[log] >= size:
+        why = f"the last {size - kept} of its {size} bytes are records no more; {note}"
+        return Mended("shorter-log", log, why)
     if log in found:
         return Mended(
             "shorter-log", log, f"{size - found[log]} of its {size} bytes are gone; {note}"
@@ -121,15 +133,22 @@ def _read(seen: Survey) -> tuple[SessionMeta, str | None]:
 
 
 def _lost(
-    view: StagedView, meta: SessionMeta, seen: Survey, ends: Mapping[str, int]
+    view: StagedView,
+    meta: SessionMeta,
+    seen: Survey,
+    ends: Mapping[str, int],
+    tails: Mapping[str, int],
 ) -> dict[str, int]:
     """Return the logs that are gone or shorter than the meta noted, and their bytes then."""
     sizes = {log: size for log, size, _ in seen.logs}
     lost: dict[str, int] = {}
     for log, size in (noted_sizes(meta) or {}).items():
-        if type(size) is not int or sizes.get(log, 0) + ends.get(log, 0) >= size:
+        found = sizes.get(log, 0)
+        kept = found - tails.get(log, 0) + ends.get(log, 0)
+        if type(size) is not int or kept >= size:
             continue
-        if log in sizes and _is_rewritten(view, log):
+        # Why not where it is as long as it was: what shortened it was no rewrite.
+        if log in sizes and found < size and _is_rewritten(view, log):
             continue
         lost[log] = size
     return lost

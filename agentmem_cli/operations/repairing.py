@@ -140,6 +140,7 @@ class _Work:
         self._refused: set[str] = set()
         self._edited = False
         self._ends_put: dict[str, int] = {}
+        self._tails: dict[str, int] = {}
 
     def run(self) -> None:
         for log in self._store.logs():
@@ -160,6 +161,7 @@ class _Work:
                 logs_change=self._edited,
                 damaged=damaged,
                 ends=self._ends_put,
+                tails=self._tails,
                 now_ms=self._wanted.now_ms,
             )
 
@@ -190,6 +192,7 @@ class _Work:
         del self._ends[log]
         self._edited = True
         self._ends_put[log] = counts.ends
+        self._tails[log] = counts.tail
         digest = hashlib.sha256()
         for data in joined(read, counts.aside):
             digest.update(data)

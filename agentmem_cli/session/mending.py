@@ -25,7 +25,7 @@ from agentmem_cli.session.fold import BAD_STAMP, NOT_APPLIED
 from agentmem_cli.session.images import put_back
 from agentmem_cli.session.keys import LOST, REPAIRS
 from agentmem_cli.session.lines import Line
-from agentmem_cli.session.mending_counts import Counts
+from agentmem_cli.session.mending_counts import Counts, tail_of
 from agentmem_cli.session.mending_fold import MendingFold
 from agentmem_cli.session.placing import ASIDE, STAYS
 from agentmem_cli.session.record import (
@@ -118,6 +118,7 @@ class _Mending:
         self._sink_of: Callable[[], Callable[[bytes], object]] | None = None
         self._write: Callable[[bytes], object] | None = None
         self._begun = False
+        self._end_filled = False
         self._at = 0
         self._counts = Counts()
 
@@ -152,7 +153,10 @@ class _Mending:
         if self._begun:
             self._copy_to(end)
         told(self._source.log.size - seen)
-        return self._counts._replace(edited=self._begun, torn=torn, aside=tuple(self._aside))
+        tail = 0 if self._end_filled else tail_of(self._source.log.size, self._aside)
+        return self._counts._replace(
+            edited=self._begun, torn=torn, tail=tail, aside=tuple(self._aside)
+        )
 
     # -- lines -------------------------------------------------------------
 
@@ -329,6 +333,7 @@ class _Mending:
         told = self._stubs[last][0]
         top = told if told - fold.last_n >= count else fold.last_n + count
         places = [(last - left, top - left) for left in reversed(range(count))]
+        self._end_filled = True
         self._edit(end, 0, self._fill(tuple(places), fold.last_t or 0))
 
     # -- bytes -------------------------------------------------------------

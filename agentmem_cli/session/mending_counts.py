@@ -37,8 +37,20 @@ class Counts(NamedTuple):
     """Whether the header was made anew: 1, else 0."""
     torn: int = 0
     """Bytes of the torn end."""
+    tail: int = 0
+    """Bytes at the log's end that are no record, and whose place nothing says."""
     aside: tuple[tuple[int, int], ...] = ()
     """Where in the old log the bytes lie that go out of it: offsets and lengths."""
+
+
+def tail_of(size: int, aside: Sequence[tuple[int, int]]) -> int:
+    """Return how many of the last bytes of a log of *size* go out of it, line ends between them."""
+    end = size
+    for offset, length in reversed(aside):
+        if end - (offset + length) > 1:
+            break
+        end = offset
+    return size - end
 
 
 def joined(log: OpenLog, aside: Sequence[tuple[int, int]]) -> Iterator[bytes]:

@@ -31,6 +31,7 @@ from tests.cli.running import (
 from tests.unit.imports import building
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from agentmem_cli.session.codec import JSON, Object
@@ -844,3 +845,44 @@ def test_of_different_records_of_one_stamp_the_first_alone_stays_if_wanted(root:
     assert kinds("--keep-first") == []
     ok("append", "one", "--role", "user", stdin=b"next")
     assert texts(root) == ["text 1", "text 2", "text 3", "next"]
+
+
+def _zeroed(data: bytes) -> bytes:
+    lines = data.splitlines(keepends=True)
+    size = sum(map(len, lines[-2:]))
+    return data[:-size] + bytes(size)
+
+
+@pytest.mark.parametrize(
+    "hurt",
+    [
+        lambda data: data.replace(b"\n", b"\r"),
+        lambda data: data.decode().encode("utf-16"),
+        lambda data: bytes(len(data)),
+        _zeroed,
+        lambda data: _zeroed(data)[:-1] + b"\n",
+        lambda data: data[:-30],
+        lambda data: data[:-30] + b"#" * 30,
+    ],
+    ids=["CR", "UTF-16", "zeros", "a zeroed end", "a zeroed line", "a cut end", "another end"],
+)
+def test_records_at_a_log_s_end_that_are_none_any_more_are_lost_and_told_as_that(
+    root: Path, hurt: Callable[[bytes], bytes]
+) -> None:
+    for text in (b"x", b"y", b"z"):
+        run("new", "one")
+        ok("append", "one", "--role", "user", stdin=text)
+    path = root / "one" / "logs" / "main.jsonl"
+    path.write_bytes(hurt(path.read_bytes()))
+
+    plan = run("repair", "one", "--force", "--dry-run", "--json")
+    done = run("repair", "one", "--force", "--json")
+    again = run("repair", "one", "--force", "--json")
+
+    assert (plan.status, done.status, again.status) == (1, 1, 0)
+    assert plan.object["lost"] == done.object["lost"]
+    lost = {each["kind"] for each in done.object["lost"]}
+    assert lost & {"shorter-log", "lost-record"}
+    assert problems() == []
+    assert "shorter-log" in notices() or "lost-record" in lost
+    assert again.object["lost"] == again.object["mended"] == []
