@@ -209,7 +209,7 @@ class _Run:
         self._lines = 0
         self._sessions = 0
         self._bytes = 0
-        self._failed = False
+        self._failed = 0
 
     def run(self) -> int | None:
         from time import perf_counter
@@ -221,7 +221,7 @@ class _Run:
         with self.settings.output(paged=not self.wanted.json) as out:
             for found, store in stores:
                 if store is None:
-                    self._failed = True
+                    self._failed += 1
                 else:
                     self._search(out, found, store)
         if not self.wanted.json:
@@ -249,7 +249,7 @@ class _Run:
         except ClosedOutputError:
             raise
         except (SessionError, FileNotFoundError) as error:
-            self._failed = True
+            self._failed += 1
             warn(f"{found.id}: {error}")
         else:
             self._bytes += size
@@ -302,7 +302,10 @@ class _Run:
         from agentmem_cli.cli.render import count, summary
         from agentmem_cli.cli.text import one_line
 
-        searched = f"searched {summary(len(self._found), 'session', self._bytes, elapsed_s)}"
+        read = len(self._found) - self._failed
+        searched = f"searched {summary(read, 'session', self._bytes, elapsed_s)}"
+        if self._failed:
+            searched += f"; {count(self._failed, 'session')} could not be read"
         if not self._messages:
             talk(f"Nothing matches; {searched}")
             return

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: both end a command the same way, but not at every moment.
+"""Ctrl-C, SIGTERM and a closed terminal: all end a command the same way, not at every moment.
 
 While a module is being imported an interrupt waits: one in the middle leaves
 the module half made, and crashes one that is compiled. Where a command holds
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS: Final = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
 
 _IMPORTS: Final = "<frozen importlib._bootstrap>"
 """What the code that imports modules says its file is."""

@@ -148,6 +148,11 @@ class Scanned:
         if not self._targets:
             talk("Nothing fits: nothing was looked at.")
             return
+        thing = "session" if self._targets[0].is_session else "file"
+        read = len(self._targets) - len(self._failed)
+        if not read:
+            talk(f"Nothing was looked into: {count(len(self._failed), thing)} could not be read.")
+            return
         kinds = Counter(row.kind for row in shown)
         told = count(len(shown), "finding") if shown else "nothing found"
         if kinds:
@@ -162,10 +167,11 @@ class Scanned:
             if self._opaque
             else "",
         ]
-        thing = "session" if self._targets[0].is_session else "file"
+        if self._failed:
+            notes.append(f"{count(len(self._failed), thing)} could not be read")
         work = summary(self._events, "event", self._size, time.monotonic() - self._begun_s)
         said = "; ".join([told, *(note for note in notes if note)])
-        talk(f"{said}. {count(len(self._targets), thing)}, {work}")
+        talk(f"{said}. {count(read, thing)}, {work}")
 
 
 def kinds_told(kinds: Counter[str] | dict[str, int]) -> str:

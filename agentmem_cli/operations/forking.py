@@ -279,7 +279,11 @@ def _own_end(store: DirStore, n: int) -> int:
 
 
 def _copy_blobs(batch: Batch, start: _Start) -> tuple[int, tuple[str, ...]]:
-    """Copy the blobs that the copied records name; return how many, and which are missing."""
+    """Copy the blobs that the copied records name; return how many, and which are missing.
+
+    Raises:
+        OSError: One is there and cannot be read.
+    """
     names: dict[str, None] = {}
     for fields in _records_before(start):
         for entry in entries_of(fields):
@@ -288,7 +292,7 @@ def _copy_blobs(batch: Batch, start: _Start) -> tuple[int, tuple[str, ...]]:
     for name in names:
         try:
             batch.write_file(BLOB_FOLDER + name, start.store.read_file(BLOB_FOLDER + name))
-        except (OSError, ValueError):
+        except (FileNotFoundError, ValueError):
             lost.append(name)
     return len(names) - len(lost), tuple(lost)
 

@@ -465,3 +465,30 @@ def test_a_folder_that_must_not_be_read_is_named_once_and_keeps_nothing_else_fro
     assert ("unreadable", closed) in {(each["kind"], each["where"]) for each in one["findings"]}
     assert len([each for each in one["findings"] if each["kind"] == "unreadable"]) == 1
     assert (two["session"], two["clean"]) == ("two", True)
+
+
+@pytest.mark.parametrize("closed", [("one",), ("one", "two")])
+def test_a_look_at_many_counts_what_could_not_be_read_as_that(
+    root: Path, closed: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("one", "two"):
+        ok("new", name)
+        ok("append", name, "--role", "user", stdin=b"x")
+    real = os.open
+    inodes = {(root / name / "logs").stat().st_ino for name in closed}
+
+    def refused(path: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        if dir_fd is not None and os.fstat(dir_fd).st_ino in inodes:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return real(path, flags, mode, dir_fd=dir_fd)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("os.open", refused)
+        scanned = run("scan", "--all", "--no-rules", "--literals", "-", stdin=b"secret")
+        found = run("grep", "nothing")
+
+    told = "1 session could not be read" if len(closed) == 1 else "2 sessions could not be read"
+    assert scanned.status == found.status == 2
+    assert told in scanned.err.splitlines()[-1]
+    assert told in found.err.splitlines()[-1]
+    assert ("nothing found" in scanned.err) == (len(closed) == 1)

@@ -16,6 +16,9 @@ from agentmem_cli.cli.interrupts import hold, listen, release
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+SIGNALS = [
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+]
 PROJECT = Path(__file__).resolve().parents[3]
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="there is no way to send a signal there")
@@ -28,7 +31,7 @@ def listening() -> Iterator[None]:
     give_back()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.usefixtures("listening")
 def test_a_signal_ends_what_is_done_and_one_that_is_held_waits(number: signal.Signals) -> None:
     with pytest.raises(KeyboardInterrupt):
