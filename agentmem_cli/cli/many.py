@@ -64,8 +64,13 @@ class Sought:
         self._given = {name: given.get(name) for name in FILTERS}
         self.given = any(each not in (None, [], ()) for each in self._given.values())
 
-    def chosen(self, settings: Settings) -> list[Found]:
+    def chosen(self, settings: Settings, unread: list[str] | None = None) -> list[Found]:
         """Return the sessions under the root that all filters fit, by name.
+
+        Args:
+            settings: Where sessions are.
+            unread: Gets what is wrong with those that cannot be read, of which no filter can
+                tell; None: they are among the others, and fail where they are opened.
 
         Raises:
             UsageError: A filter cannot be read.
@@ -82,8 +87,15 @@ class Sought:
         wanted = filters(settings, **given)  # type: ignore[arg-type]
         project = Project(words) if isinstance(words, str) else None
         root = str(settings.root)
-        found = matching(rows(root), wanted, None, project)
-        return [Found(row.id, f"{root}/{row.id}") for row in found]
+        every = list(rows(root))
+        fitting = {row.id for row in matching(every, wanted, None, project)}
+        if unread is not None:
+            unread += [f"{row.id}: {row.problem}" for row in every if row.unread]
+        return [
+            Found(row.id, f"{root}/{row.id}")
+            for row in every
+            if (unread is None if row.unread else row.id in fitting)
+        ]
 
 
 def check_named(named: Sequence[str] | None, *, everything: bool) -> None:

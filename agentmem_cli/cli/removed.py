@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 SCHEMA: Final = "agentmem.rm/1"
 
+_TROUBLE: Final = 2
+
 
 def rm(
     context: typer.Context,
@@ -111,6 +113,7 @@ def prune(
     asks; where nobody can answer it needs --yes. It cannot be undone.
     """
     given = dict(locals())
+    from agentmem_cli.cli.output import warn
     from agentmem_cli.operations.catalog import find_all
 
     settings = Settings.of(context)
@@ -120,9 +123,13 @@ def prune(
         raise UsageError(msg, hint="Like --older 90d; rm takes names.")
     _check_leaves_some(older, larger)
     check_may_remove(settings, dry_run=dry_run, yes=yes)
-    found = _old_enough(settings, sought.chosen(settings), until=until, older=older)
+    unread: list[str] = []
+    found = _old_enough(settings, sought.chosen(settings, unread), until=until, older=older)
     run = _Run(settings, idle_ms(if_idle, force=force), dry_run=dry_run, yes=yes, json=json)
-    return run.all(found, among=len(find_all(settings.root, ())))
+    status = run.all(found, among=len(find_all(settings.root, ())))
+    for each in unread:
+        warn(f"{each}: it is not known whether it fits, so it stays")
+    return status or (_TROUBLE if unread else None)
 
 
 def _check_leaves_some(older: str | None, larger: str | None) -> None:

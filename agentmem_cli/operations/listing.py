@@ -47,6 +47,8 @@ class Row(NamedTuple):
     part_of: tuple[str, str] | None = None
     """The session that it is an agent of, by itself since it was imported without that one; and
     the agent's name there."""
+    unread: bool = False
+    """Whether nothing of it could be read, so that no filter can tell whether it fits."""
 
 
 class Wanted(Protocol):
@@ -252,7 +254,7 @@ def _cwd(meta: SessionMeta) -> str | None:
 
 
 def _unreadable(id_: str, problem: str) -> Row:
-    return Row(id_, None, 0, None, 0, None, None, None, {}, None, None, problem, ())
+    return Row(id_, None, 0, None, 0, None, None, None, {}, None, None, problem, (), unread=True)
 
 
 def matching(

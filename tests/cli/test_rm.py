@@ -352,6 +352,39 @@ def test_what_cannot_be_removed_after_all_is_said_to_be_left(
     assert [each["where"] for each in left["findings"]] == ["old.rig-trash"]
 
 
+def test_a_session_that_cannot_be_read_is_named_and_stays(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old_and_new(root)
+    real = os.scandir
+    closed = str(root / "new" / "logs")
+
+    def refused(path: object) -> object:
+        if path == closed:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return real(path)  # type: ignore[call-overload]
+
+    with monkeypatch.context() as patched:
+        patched.setattr("os.scandir", refused)
+        done = run("prune", "--older", "1d", "--yes", "--force")
+        redacted = run(
+            "redact",
+            "--all",
+            "--older",
+            "1d",
+            "--dry-run",
+            "--no-rules",
+            "--literals",
+            "-",
+            stdin=b"text",
+        )
+
+    assert done.status == 2
+    assert "new: Permission denied: it is not known whether it fits, so it stays" in done.err
+    assert "1 session" in redacted.err  # it is looked into, whatever the filters say
+    assert {path.name for path in root.iterdir() if path.name[0] != "."} == {"new"}
+
+
 def test_what_goes_is_counted_among_all_there_are(root: Path) -> None:
     old_and_new(root)
 
