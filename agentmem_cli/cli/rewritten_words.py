@@ -240,7 +240,11 @@ def run_rename(
         fresh = rename_session(found, store, new)
         told |= {"session": fresh.id, "name": {"old": found.id, "new": fresh.id}}
         lines.append(f"{one_line(found.id)} is called {one_line(fresh.id)} now")
-        _tell_others(settings, found, len(forks_of(settings.root, found.id)), fresh)
+        try:
+            _tell_others(settings, found, len(forks_of(settings.root, found.id)), fresh)
+        except (AgentMemError, OSError) as error:
+            # Why no failure: it is renamed; that others may go by the old name was a hint.
+            warn(f"what goes by its old name could not be looked for: {error}")
     elif agent is not None:
         from agentmem_cli.operations.catalog import choose_agent
         from agentmem_cli.operations.renaming_agents import rename_agent

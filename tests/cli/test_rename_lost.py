@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agentmem_cli.storage.directory import DirStore
 from tests.cli.running import header, join, ok, run, said, write, write_meta
 
 if TYPE_CHECKING:
@@ -96,3 +97,19 @@ def test_a_session_that_has_the_name_already_is_told_so(root: Path) -> None:
     assert done.status == 2
     assert "is called 'one' already" in done.err
     assert path.read_bytes() == before
+
+
+def test_a_session_is_renamed_though_its_files_cannot_be_listed(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ok("new", "one")
+
+    def refused(_: DirStore) -> list[str]:
+        raise PermissionError(13, "Permission denied", "files")
+
+    monkeypatch.setattr(DirStore, "files", refused)
+    done = run("rename", "one", "two")
+
+    assert (done.status, done.out) == (0, "one is called two now\n")
+    assert "could not be looked for" in done.err
+    assert (root / "two").is_dir()
