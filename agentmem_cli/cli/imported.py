@@ -13,6 +13,7 @@ from agentmem_cli.cli.render import count, summary
 from agentmem_cli.cli.text import one_line
 from agentmem_cli.errors import Unrecognised
 from agentmem_cli.operations.imports.folders import OLD, OTHER, WAITING
+from agentmem_cli.operations.imports.watching import GONE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -170,10 +171,11 @@ class Told:
                 self._fail(outcome, at_once=True)
             else:
                 self._failing.pop(outcome.source, None)
-                warn(f"{outcome.source}: {outcome.skipped}")
+                passed = "" if outcome.skipped == GONE else "passed by: "
+                warn(f"{outcome.source}: {passed}{outcome.skipped}")
         more = len(notices) - TOLD
         if more > 0:
-            warn(f"{count(more, 'more file')} gone or not understood")
+            warn(f"{count(more, 'more file')} gone, passed by or not understood")
 
     def end_of_watch(self) -> None:
         """Tell what a watch brought in all, and what it could not read and did not tell yet."""

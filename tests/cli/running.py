@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import stat
 import sys
 from contextlib import ExitStack, contextmanager
@@ -13,7 +14,7 @@ from agentmem_cli._entry import main
 from agentmem_cli.session.codec import dumps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from agentmem_cli.session.codec import JSON, Object
@@ -89,6 +90,23 @@ def ok(*words: str | Path, stdin: bytes = b"") -> Done:
     done = run(*words, stdin=stdin)
     assert done.status == 0, done
     return done
+
+
+def as_stranger(work: Callable[[], int]) -> int:
+    """Do *work* in a process that owns nothing here, where this one may become that."""
+    child = os.fork()
+    if child == 0:
+        status = 99
+        try:
+            if os.getuid() == 0:
+                os.setgroups([])
+                os.setgid(65_534)
+                os.setuid(65_534)
+            status = work()
+        finally:
+            os._exit(status)
+    _, ended = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(ended)
 
 
 # -- records ---------------------------------------------------------------

@@ -18,7 +18,7 @@ import pytest
 
 from agentmem_cli.cli.app import COMMANDS
 from tests.cli.commands_made import CALLS, known_calls
-from tests.cli.running import header, join, ok, pushed, record, run, said, write
+from tests.cli.running import as_stranger, header, join, ok, pushed, record, run, said, write
 from tests.talks import call, reply, result
 
 if TYPE_CHECKING:
@@ -392,23 +392,6 @@ def test_whatever_the_umask_nobody_else_may_read_what_a_command_makes(
     assert loose == {}
 
 
-def _as_stranger(work: Callable[[], int]) -> int:
-    """Do *work* in a process that owns nothing here, where this one may become that."""
-    child = os.fork()
-    if child == 0:
-        status = 99
-        try:
-            if os.getuid() == 0:
-                os.setgroups([])
-                os.setgid(65_534)
-                os.setuid(65_534)
-            status = work()
-        finally:
-            os._exit(status)
-    _, ended = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(ended)
-
-
 def test_a_store_of_someone_else_is_read_as_far_as_it_goes_and_never_changed(
     tmp_path: Path,
 ) -> None:
@@ -427,7 +410,7 @@ def test_a_store_of_someone_else_is_read_as_far_as_it_goes_and_never_changed(
             ours = "internal error" in done.err or "Traceback" in done.err
             return 98 if ours or (done.status > 1 and not done.err) else done.status
 
-        ended[each.name] = _as_stranger(work)
+        ended[each.name] = as_stranger(work)
     after = _tree(root)
     for path in (root, *root.rglob("*")):
         path.chmod(0o700)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from agentmem_cli.errors import DamageError
 from agentmem_cli.operations.imports.foreign import new_digest
 from agentmem_cli.operations.imports.maps import BESIDE_END, FOLDER, new_key, source_name
+from agentmem_cli.operations.imports.opening import is_plain
 from agentmem_cli.operations.imports.sources import ATTACHED_BYTES_MAX, read_beside
 from agentmem_cli.session.codec import dumps, loads_object
 from agentmem_cli.session.images import BLOB_FOLDER
@@ -226,5 +227,5 @@ def _files(transcript: Transcript) -> Iterator[tuple[str, Path]]:
             folders.sort()
             for name in sorted(names):
                 path = Path(folder, name)
-                if path not in taken and not path.is_symlink() and path.is_file():
+                if path not in taken and is_plain(path):
                     yield path.relative_to(base).as_posix(), path

@@ -28,6 +28,7 @@ from agentmem_cli.operations.imports.claude_files import (
 from agentmem_cli.operations.imports.claude_messages import KIND
 from agentmem_cli.operations.imports.claude_reading import Own, Reading
 from agentmem_cli.operations.imports.naming import session_name
+from agentmem_cli.operations.imports.opening import is_plain
 from agentmem_cli.session.keys import TITLE
 from agentmem_cli.session.message import Message
 from agentmem_cli.session.meta import title_of
@@ -158,7 +159,7 @@ def _agents(main: Path, session: str, children: Sequence[Child]) -> Iterator[Str
         name = child.path.relative_to(main.parent).as_posix()
         own = Own(child.agent, None, outputs, is_child=True)
         yield ClaudeStream(child.path, own, name, child, family)
-        if child.meta.is_file() and not child.meta.is_symlink():
+        if is_plain(child.meta):
             meta = child.meta.relative_to(main.parent).as_posix()
             yield MetaStream(child, family, meta)
 

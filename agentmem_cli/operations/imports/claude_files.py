@@ -16,6 +16,7 @@ from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.operations.imports.adapter import MAIN, any_ms
+from agentmem_cli.operations.imports.opening import is_plain, open_regular
 from agentmem_cli.operations.imports.sources import ATTACHED_BYTES_MAX
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class Files:
         if AGENT_FILE.fullmatch(path.name) is None:
             return None
         main = main_file(path, None)
-        return main if main is not None and main != path and main.is_file() else None
+        return main if main is not None and main != path and is_plain(main) else None
 
     def _siblings(self, folder: Path) -> dict[str, list[Child]]:
         """Return the agents' files in *folder* by the session that their records name."""
@@ -102,7 +103,7 @@ class Files:
             return known[1]
         groups: dict[str, list[Child]] = {}
         for path in sorted(folder.glob("agent-*.jsonl")):
-            if path.is_file() and not path.is_symlink():
+            if is_plain(path):
                 child = child_at(path)
                 groups.setdefault(child.session or "", []).append(child)
         if not groups.pop("", None):
@@ -187,7 +188,7 @@ def _begins_alike(one: Path, other: Path) -> bool:
     """Whether the shorter of two files is the beginning of the longer one."""
     left = min(_size(one), _size(other))
     try:
-        with one.open("rb") as first, other.open("rb") as second:
+        with open_regular(one) as first, open_regular(other) as second:
             while left > 0:
                 size = min(left, _SCAN_BYTES)
                 if first.read(size) != second.read(size):
@@ -215,7 +216,7 @@ def child_at(path: Path) -> Child:
     """Return the agent's transcript at *path*, as its name and its head tell of it."""
     named = AGENT_FILE.fullmatch(path.name)
     try:
-        with path.open("rb") as handle:
+        with open_regular(path) as handle:
             head = handle.read(_HEAD_BYTES)
     except OSError:
         head = b""
@@ -237,7 +238,7 @@ def _agent_files(folder: Path) -> Iterator[Path]:
         folders.sort()
         for name in sorted(names):
             path = Path(place, name)
-            if AGENT_FILE.fullmatch(name) and path.is_file() and not path.is_symlink():
+            if AGENT_FILE.fullmatch(name) and is_plain(path):
                 yield path
 
 
@@ -279,8 +280,10 @@ def _descends(agent: str, above: str, parents: dict[str, str]) -> bool:
 
 
 def _call_of(child: Child) -> bytes | None:
+    if not is_plain(child.meta):
+        return None
     try:
-        with child.meta.open("rb") as handle:
+        with open_regular(child.meta) as handle:
             found = _SPAWNED_BY.search(handle.read(_HEAD_BYTES))
     except OSError:
         return None
@@ -291,7 +294,7 @@ def _found_in(path: Path, pattern: re.Pattern[bytes]) -> set[bytes]:
     found: set[bytes] = set()
     rest = b""
     try:
-        with path.open("rb") as handle:
+        with open_regular(path) as handle:
             while block := handle.read(_SCAN_BYTES):
                 found.update(pattern.findall(rest + block))
                 rest = block[-_OVERLAP_BYTES:]
@@ -355,7 +358,7 @@ def _plain_file(folder: Path, parts: Sequence[str]) -> Path | None:
 def _unfit(path: Path) -> str:
     """Return why a file's bytes are not to be had; empty: they are."""
     try:
-        with path.open("rb"):
+        with open_regular(path):
             return "large" if path.stat().st_size > ATTACHED_BYTES_MAX else ""
     except OSError:
         return "unreadable"

@@ -10,12 +10,14 @@ from __future__ import annotations
 import hashlib
 import re
 from functools import lru_cache
+from io import BufferedReader
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import AgentMemError
 from agentmem_cli.operations.imports.adapter import Tally
 from agentmem_cli.operations.imports.foreign import ForeignFile, read_lines
+from agentmem_cli.operations.imports.opening import is_plain, open_regular
 from agentmem_cli.operations.imports.packed import HEAD_BYTES, Unpacked, is_packed
 from agentmem_cli.session.codec import loads_fast
 
@@ -244,7 +246,7 @@ def parts_in(paths: Sequence[Path]) -> list[Path]:
 def _titles(path: Path) -> dict[str, str]:
     """Return the names that the index at *path* has for threads; of each the last one."""
     titles: dict[str, str] = {}
-    if not path.is_file():
+    if not is_plain(path):
         return titles
     try:
         with ForeignFile(path) as source:
@@ -264,7 +266,10 @@ def _home_of(path: Path) -> tuple[Path, list[tuple[Path, bool]]]:
     for parent in absolute.parents:
         if parent.name in _FOLDERS:
             home = parent.parent
-            return home, [(home / name, True) for name in _FOLDERS]
+            folders = (home / name for name in _FOLDERS)
+            # Why its own in any case: who named it may have come by a link, and meant it.
+            wanted = [each for each in folders if each == parent or not each.is_symlink()]
+            return home, [(each, True) for each in wanted]
     return absolute.parent, [(absolute.parent, False)]
 
 
@@ -273,7 +278,7 @@ def _files(folder: Path, deep: bool) -> list[Path]:  # noqa: FBT001 - with its f
         return []
     found = folder.rglob("*") if deep else folder.iterdir()
     wanted = [path for path in found if path.name.endswith(_ENDINGS)]
-    return [path for path in wanted if path.is_file() and not path.is_symlink()]
+    return [path for path in wanted if is_plain(path)]
 
 
 def _rollouts(paths: Iterable[Path]) -> list[Rollout]:
@@ -303,7 +308,7 @@ def _head(path: Path) -> list[Object]:
     """Return the records among a file's first lines; none where it does not read."""
     found: list[Object] = []
     try:
-        with path.open("rb") as source:
+        with BufferedReader(open_regular(path)) as source:
             if is_packed(source.peek(HEAD_BYTES)):
                 return _packed_head(path)
             left = _HEAD_BYTES
@@ -338,7 +343,7 @@ def _object(line: bytes) -> Object | None:
 def _fullness(path: Path) -> int:
     """Return how many bytes a rollout holds, unpacked."""
     try:
-        with path.open("rb") as plain:
+        with open_regular(path) as plain:
             packed = is_packed(plain.read(HEAD_BYTES))
         with ForeignFile(path) as source:
             if packed:

@@ -18,6 +18,7 @@ from agentmem_cli.operations.imports.claude_files import parts_in as claude_part
 from agentmem_cli.operations.imports.codex_tree import parts_in as codex_parts
 from agentmem_cli.operations.imports.importing import Options, import_one
 from agentmem_cli.operations.imports.naming import session_name
+from agentmem_cli.operations.imports.opening import open_regular
 from agentmem_cli.operations.imports.report import Outcome
 from agentmem_cli.operations.imports.restored import import_tar
 from agentmem_cli.operations.imports.sniff import ADAPTERS, check_kind, choose, for_many, kinds
@@ -222,7 +223,7 @@ def was_imported(path: Path, root: Path) -> bool:
 
 
 def _can_be_messages(path: Path) -> bool:
-    with path.open("rb", buffering=0) as file:
+    with open_regular(path) as file:
         head = file.read(_LOOK_BYTES)
     return b'"role"' in head and head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"[", b"{")
 

@@ -23,6 +23,7 @@ from agentmem_cli.limits import CHUNK_BYTES
 from agentmem_cli.operations.imports.adapter import Line
 from agentmem_cli.operations.imports.documents import DOCUMENT_BYTES_MAX, Elements, spread
 from agentmem_cli.operations.imports.mending import DEPTH_MAX, Place, depth, mend
+from agentmem_cli.operations.imports.opening import open_regular
 from agentmem_cli.operations.imports.packed import Unpacked, is_packed
 from agentmem_cli.session.codec import loads, loads_fast
 
@@ -78,7 +79,7 @@ class ForeignFile:
         if not stat.S_ISREG(path.stat().st_mode):
             msg = f"{path}: not a regular file"
             raise Unrecognised(msg, hint="Give a transcript file.")
-        with path.open("rb", buffering=0) as handle:
+        with open_regular(path) as handle:
             state = os.fstat(handle.fileno())
         self._file = (state.st_dev, state.st_ino)
         self._reading: FileIO | None = None
@@ -130,7 +131,7 @@ class ForeignFile:
     def _read(self, read: Callable[[FileIO, int], _Chunk]) -> Iterator[_Chunk]:
         if not self.size:
             return
-        handle = self._reading = self.path.open("rb", buffering=0)
+        handle = self._reading = open_regular(self.path)
         try:
             state = os.fstat(handle.fileno())
             if (state.st_dev, state.st_ino) != self._file:

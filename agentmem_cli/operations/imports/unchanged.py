@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from agentmem_cli.operations.imports.adapter import MAIN
 from agentmem_cli.operations.imports.maps import FOLDER, MAP_END, read_header, source_name
+from agentmem_cli.operations.imports.opening import open_regular
 
 if TYPE_CHECKING:
     from io import FileIO
@@ -98,7 +99,7 @@ def _is_as_kept(stream: Stream, store: DirStore, header: MapHeader) -> bool:
         kept = store.open_file(source_name(header.source))
     except FileNotFoundError:
         return False
-    with kept, stream.path.open("rb", buffering=0) as file:
+    with kept, open_regular(stream.path) as file:
         return _are_same(file, kept.stream(), header.size)
 
 

@@ -47,6 +47,7 @@ class Watcher:
         self._sessions: dict[Path, str] = {}
         self._odd: dict[Path, Outcome] = {}
         self._unread: set[Path] = set()
+        self._passed: set[Path] = set()
         self._parts: set[Path] = set()
         self._notices: list[Outcome] = []
 
@@ -60,6 +61,7 @@ class Watcher:
         """
         gathered = gather(self._paths)
         yield from self._unreadable(gathered)
+        self._pass_by(gathered)
         stats = {source.path: _stat(source.path) for source in gathered.sources}
         stats.update((part, _stat(part)) for part in gathered.parts)
         below = _below(gathered.parts)
@@ -96,7 +98,8 @@ class Watcher:
         """Return what the looks so far found out besides, each once.
 
         It is what was imported and is gone (`GONE`), or is no transcript any
-        more; and what is of no known kind and stayed so for a look. A file
+        more; what is of no known kind and stayed so for a look; and links and special files in
+        a folder, with why they are passed by. A file
         that is empty, or of a known kind without a message, may just have
         been made, and is none of these.
         """
@@ -109,6 +112,13 @@ class Watcher:
             if path not in self._unread:
                 yield Outcome(path, error=error)
         self._unread = {*unread}
+
+    def _pass_by(self, gathered: Gathered) -> None:
+        """Notice links, pipes and the like that were not there at the last look."""
+        for path, why in gathered.passed:
+            if path not in self._passed:
+                self._notices.append(Outcome(path, skipped=why))
+        self._passed = {passed.path for passed in gathered.passed}
 
     def _grown(self, gathered: Gathered, options: Options) -> set[Path]:
         """Return the sources that a file has come to which is read with them."""

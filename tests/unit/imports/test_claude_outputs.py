@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from os import utime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,8 +23,6 @@ from tests.unit.imports.building import NOW, lines, main_of, put, store_of, take
 from tests.unit.imports.claude_building import OTHER, SID, call, piece, prompt, result
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from agentmem_cli.operations.imports.report import Report
     from agentmem_cli.session.codec import JSON, Object
 
@@ -252,15 +252,15 @@ def test_an_output_that_becomes_readable_is_taken_by_the_next_import(
 ) -> None:
     path = put(tmp_path / f"{SID}.jsonl", session(f"{ELSEWHERE}/t1.txt"))
     put(tmp_path / SID / "tool-results" / "t1.txt", OUTPUT)
-    opened = type(path).open
+    opened = os.open
 
-    def refused(self: Path, mode: str, buffering: int = -1) -> object:
-        if self.name == "t1.txt":
+    def refused(name: Path, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        if Path(name).name == "t1.txt":
             raise PermissionError(13, "Permission denied")
-        return opened(self, mode, buffering)
+        return opened(name, flags, mode, dir_fd=dir_fd)
 
     with monkeypatch.context() as patched:
-        patched.setattr(type(path), "open", refused)
+        patched.setattr(os, "open", refused)
         assert document(take(path, root))["lost"] == "unreadable"
 
     report = take(path, root)
