@@ -211,6 +211,8 @@ def _as_stranger(folder: Path, root: Path, closed: list[Path]) -> tuple[int, str
         told.write_text(done.err)
         return done.status
 
+    # Why: what is loaded only when it is needed may lie where the stranger cannot look.
+    run("--root", root.parent / "own", "import", "--verbose", folder, folder / "nothing")
     return as_stranger(work), told.read_text()
 
 
