@@ -96,9 +96,9 @@ def scan(
     """Find secrets in sessions or files; change nothing, show no value.
 
     Every past state, side record, saved value, kept file and name is looked
-    at. The exit status is 1 where something was found, or could not be looked
-    into. Without SESSION it looks at all sessions, or those that filters leave.
-    It asks no network.
+    at. The exit status is 1 where something was found, or a part could not be
+    looked into; 2 where the system refused. Without SESSION it looks at all
+    sessions, or those that filters leave. It asks no network.
     """
     given = dict(locals())
     settings = Settings.of(context)

@@ -11,6 +11,7 @@ from agentmem_cli.errors import AgentMemError, ConflictError, UsageError
 from agentmem_cli.operations.catalog import Found
 from agentmem_cli.operations.imports.naming import safe_name
 from agentmem_cli.operations.metas import Refreshed, is_current, refresh
+from agentmem_cli.operations.refused import words_of
 from agentmem_cli.session.change import ChangeRecord, Push
 from agentmem_cli.session.entry import Entry
 from agentmem_cli.session.keys import CURRENT, NAME, SESSION
@@ -223,7 +224,7 @@ def _refresh_meta(
             told = refresh(store, update, current=known, started_ms=started, damaged=damaged)
     except (OSError, AgentMemError) as error:
         # Why: the logs are the truth; a listing goes by them until the next change.
-        return Refreshed(), str(error)
+        return Refreshed(), words_of(error)
     return told, None
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentmem_cli.errors import AgentMemError, ConflictError
 from agentmem_cli.operations.metas import Refreshed, is_current, refresh
+from agentmem_cli.operations.refused import words_of
 from agentmem_cli.session.change import ChangeRecord, Push, Reset, Splice
 from agentmem_cli.session.keys import SESSION
 from agentmem_cli.session.record import line_head
@@ -171,7 +172,7 @@ def _refresh_meta(
         return refresh(store, update, current=current, damaged=0 if alone else None), None
     except (OSError, AgentMemError) as error:
         # Why: the logs are the truth; a listing goes by them until the next change.
-        return Refreshed(), str(error)
+        return Refreshed(), words_of(error)
 
 
 def compared(

@@ -29,3 +29,11 @@ def hint_of(error: BaseException) -> str | None:
 def is_refusal(error: BaseException) -> bool:
     """Whether the system refused, or refused what an error is about."""
     return isinstance(error, OSError) or isinstance(error.__cause__, OSError)
+
+
+def words_of(error: Exception) -> str:
+    """Return what *error* says in words, without its number or a quoted path."""
+    if not isinstance(error, OSError) or error.strerror is None:
+        return str(error)
+    where = f"{error.filename}: " if error.filename is not None else ""
+    return f"{where}{error.strerror}"

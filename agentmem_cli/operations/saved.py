@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import AgentMemError, ConflictError, NotFoundError, UsageError
 from agentmem_cli.operations.metas import is_current, refresh
+from agentmem_cli.operations.refused import words_of
 from agentmem_cli.session.codec import same
 from agentmem_cli.session.core_values import PREFIX
 from agentmem_cli.session.keys import MODEL, SESSION, TITLE
@@ -197,5 +198,5 @@ def _refresh(store: DirStore, now_ms: int, *, known: bool, started_ms: int | Non
         refresh(store, update, current=known, started_ms=started_ms)
     except (OSError, AgentMemError) as error:
         # Why: the logs are the truth; a listing goes by them until the next change.
-        return str(error)
+        return words_of(error)
     return None

@@ -13,6 +13,7 @@ from agentmem_cli.errors import SessionError
 from agentmem_cli.limits import META_BYTES_MAX
 from agentmem_cli.operations.findings import NOTICE, PROBLEM, Checked, Finding, Report
 from agentmem_cli.operations.imports.maps import FOLDER
+from agentmem_cli.operations.refused import words_of
 from agentmem_cli.operations.strays import BAD_NAME, LINK, NO_FILE, STRAY, strays
 from agentmem_cli.operations.watching_logs import LogWatch
 from agentmem_cli.session.fold import LogFold
@@ -159,7 +160,7 @@ class _Work:
             is_over = redo.stat().st_size == 0
             why = _OVER if is_over else _UNFINISHED[unfinished(self.store)[0]]
         except (SessionError, OSError) as error:
-            why = str(error)
+            why = words_of(error)
         self.add(PROBLEM, "unfinished-change", "", why)
 
     def log(self, log: str) -> None:
@@ -169,7 +170,7 @@ class _Work:
             fold = LogFold(log, LogSource(opened, self.store), strict=False)
             fold.run(None, watch.look)
         except (SessionError, OSError) as error:
-            self.add(PROBLEM, "unreadable", log, str(error))
+            self.add(PROBLEM, "unreadable", log, words_of(error))
             return
         self._logs[log] = fold
         self._records += fold.records
@@ -285,7 +286,7 @@ class _Work:
             digest = self.store.file_sha256(name)
             size = self.store.file_stat(name).size
         except (OSError, SessionError) as error:
-            self.add(PROBLEM, "unreadable", name, str(error))
+            self.add(PROBLEM, "unreadable", name, words_of(error))
             return
         self._bytes += size
         self.advance(size)
@@ -297,7 +298,7 @@ class _Work:
         try:
             data = self.store.read_file(name)
         except (OSError, SessionError) as error:
-            self.add(PROBLEM, "unreadable", name, str(error))
+            self.add(PROBLEM, "unreadable", name, words_of(error))
             return None
         self._bytes += len(data)
         self.advance(len(data))
@@ -372,7 +373,7 @@ class _Work:
             for bad in found:
                 self.add(PROBLEM if bad.kind == BAD else NOTICE, bad.kind, bad.file, bad.why)
         except (OSError, SessionError) as error:
-            self.add(PROBLEM, "unreadable", FOLDER, str(error))
+            self.add(PROBLEM, "unreadable", FOLDER, words_of(error))
 
 
 _DIGEST: Final = re.compile(r"-([0-9a-f]{64})\.part$")
