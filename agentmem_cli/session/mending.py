@@ -153,7 +153,7 @@ class _Mending:
         if self._begun:
             self._copy_to(end)
         told(self._source.log.size - seen)
-        tail = 0 if self._end_filled else tail_of(self._source.log.size, self._aside)
+        tail = 0 if self._end_filled else tail_of(self._source.log, self._aside, torn)
         return self._counts._replace(
             edited=self._begun, torn=torn, tail=tail, aside=tuple(self._aside)
         )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from agentmem_cli.limits import CHUNK_BYTES
 from agentmem_cli.session.refiling import copied
 
 if TYPE_CHECKING:
@@ -43,14 +45,26 @@ class Counts(NamedTuple):
     """Where in the old log the bytes lie that go out of it: offsets and lengths."""
 
 
-def tail_of(size: int, aside: Sequence[tuple[int, int]]) -> int:
-    """Return how many of the last bytes of a log of *size* go out of it, line ends between them."""
-    end = size
+_CONTROL: Final = re.compile(rb"[\0-\x1f]")
+"""Bytes that stand in no record as it is written."""
+
+
+def tail_of(log: OpenLog, aside: Sequence[tuple[int, int]], torn: int) -> int:
+    """Return how many of a log's last bytes go out of it, line ends between them.
+
+    The *torn* bytes at its end are none of them where they are a record that was only begun:
+    that was never whole, as far as they say.
+    """
+    end = log.size
     for offset, length in reversed(aside):
         if end - (offset + length) > 1:
             break
         end = offset
-    return size - end
+    if 0 < torn == log.size - end:
+        data = log.read_at(end, min(torn, CHUNK_BYTES))
+        if data.startswith(b'{"') and _CONTROL.search(data) is None:
+            return 0
+    return log.size - end
 
 
 def joined(log: OpenLog, aside: Sequence[tuple[int, int]]) -> Iterator[bytes]:
