@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from agentmem_cli.errors import UsageError
 from agentmem_cli.operations.damage import causes
 from agentmem_cli.operations.metas import Refreshed, is_current, refresh
-from agentmem_cli.operations.refused import words_of
 from agentmem_cli.session.codec import same
 from agentmem_cli.session.heads import main_log
 from agentmem_cli.session.keys import TITLE
@@ -45,7 +44,7 @@ def meta_of(store: DirStore) -> Listed:
     try:
         return Listed(SessionMeta.read(store), changed=False, refreshed=Refreshed())
     except BadMeta as error:
-        return Listed(SessionMeta(), changed=False, refreshed=Refreshed(why=words_of(error)))
+        return Listed(SessionMeta(), changed=False, refreshed=Refreshed(why=str(error)))
 
 
 def set_title(store: DirStore, title: str | None, *, now_ms: int) -> Listed:

@@ -89,7 +89,8 @@ class SessionLock:
         try:
             if self.depth == 0:
                 self._take(start_s + wait_s, wait_s, known)
-            self._check(known, self.identity)
+            else:
+                self._check(known, self.identity)
             self.depth += 1
             self._owner = threading.get_ident()
         except BaseException:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import socket
 import stat
 import sys
 from contextlib import ExitStack, contextmanager
@@ -132,6 +133,18 @@ def record(
 
 def message(role: str, text: str, **more: JSON) -> Object:
     return {"role": role, "content": [{"type": "text", "text": text}], **more}
+
+
+def make_socket(place: Path) -> None:
+    """Make a socket that nobody listens at."""
+    here = os.open(".", os.O_RDONLY)
+    try:
+        os.chdir(place.parent)  # its path may be too long for a socket
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(place.name)
+    finally:
+        os.fchdir(here)
+        os.close(here)
 
 
 def said(seq: int, text: str, role: str = "user", *, id_: int | None = None, **stamp: int) -> bytes:

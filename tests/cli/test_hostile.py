@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import stat
 from contextlib import suppress
 from pathlib import Path
@@ -18,7 +17,18 @@ import pytest
 
 from agentmem_cli.cli.app import COMMANDS
 from tests.cli.commands_made import CALLS, known_calls
-from tests.cli.running import as_stranger, header, join, ok, pushed, record, run, said, write
+from tests.cli.running import (
+    as_stranger,
+    header,
+    join,
+    make_socket,
+    ok,
+    pushed,
+    record,
+    run,
+    said,
+    write,
+)
 from tests.talks import call, reply, result
 
 if TYPE_CHECKING:
@@ -70,14 +80,7 @@ def _fifo(place: Path, target: Path) -> None:
 
 def _socket(place: Path, target: Path) -> None:
     _away(place)
-    here = os.open(".", os.O_RDONLY)
-    try:
-        os.chdir(place.parent)  # its path may be too long for a socket
-        with socket.socket(socket.AF_UNIX) as made:
-            made.bind(place.name)
-    finally:
-        os.fchdir(here)
-        os.close(here)
+    make_socket(place)
 
 
 def _device(place: Path, target: Path) -> None:
@@ -323,6 +326,42 @@ def test_a_name_that_a_log_says_leads_nowhere_outside(
 # -- a folder that is swapped between a look and a use ---------------------------------
 
 
+def _swapped_at_opens(
+    first: Path,
+    root: Path,
+    each: Call,
+    step: int,
+    swap: Callable[[], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[tuple[Done, bool]]:
+    """Run a call over and over, with *swap* before every *step*-th open of a file, one each time.
+
+    Yields:
+        What came of it, and whether it opened as many files; the last time it did not.
+    """
+    real = os.open
+    swapped = True
+    at = 0
+    while swapped:
+        at += step
+        swapped, count = False, 0
+        _away(root)
+        shutil.copytree(first, root)
+
+        def opening(*args: object, **named: object) -> int:
+            nonlocal count, swapped
+            count += 1
+            if count == at:  # noqa: B023 - used within the round
+                swapped = True
+                swap()
+            return real(*args, **named)  # type: ignore[arg-type]
+
+        with monkeypatch.context() as patched:
+            patched.setattr("os.open", opening)
+            done = _tried(root, each)
+        yield done, swapped
+
+
 @pytest.mark.parametrize("folder", ["logs", "files"])
 @pytest.mark.parametrize(
     "words", ["append one --role user", "redact one --yes --no-rules --literals -"]
@@ -335,33 +374,19 @@ def test_a_folder_that_is_swapped_for_a_link_at_any_moment_leads_nowhere_outside
     outside = _lay_out(tmp_path)
     before = _tree(outside)
     (each,) = (call for call in known_calls() if call.name == words)
-    real = os.open
     root = tmp_path / "root"
-    swapped = at = 0
 
-    while swapped == at:
-        at += 7
-        count = 0
-        _away(root)
-        shutil.copytree(first, root)
+    def swap() -> None:
+        (root / "one" / folder).rename(root / "one/moved")
+        (root / "one" / folder).symlink_to(outside)
 
-        def opening(*args: object, **named: object) -> int:
-            nonlocal count, swapped
-            count += 1
-            if count == at:  # noqa: B023 - used within the round
-                swapped = at  # noqa: B023
-                (root / "one" / folder).rename(root / "one/moved")
-                (root / "one" / folder).symlink_to(outside)
-            return real(*args, **named)  # type: ignore[arg-type]
-
-        with monkeypatch.context() as patched:
-            patched.setattr("os.open", opening)
-            done = _tried(root, each)
-
+    rounds = 0
+    for done, _ in _swapped_at_opens(first, root, each, 7, swap, monkeypatch):
+        rounds += 1
         assert _wrong(done, Kind("swapped", folder, _linked, told=False), each) == []
         assert _tree(outside) == before
 
-    assert at > 7
+    assert rounds > 1
 
 
 # -- modes and owners -----------------------------------------------------------
@@ -464,42 +489,28 @@ def test_a_session_that_is_swapped_for_another_folder_at_any_moment_changes_noth
     outside = _lay_out(tmp_path)
     before = _tree(outside)
     (each,) = (call for call in known_calls() if call.name == words)
-    real = os.open
     root = tmp_path / "root"
-    made = []
-    swapped = at = 0
+    made = rounds = 0
 
-    while swapped == at:
-        at += 2
-        count = 0
-        _away(root)
-        shutil.copytree(first, root)
+    def swap() -> None:
+        with suppress(FileNotFoundError):  # by then it may be removed
+            (root / "one").rename(root / "moved")
+        if by == "link":
+            (root / "one").symlink_to(outside)
+        else:
+            shutil.copytree(outside, root / "one")
 
-        def opening(*args: object, **named: object) -> int:
-            nonlocal count, swapped
-            count += 1
-            if count == at:  # noqa: B023 - used within the round
-                swapped = at  # noqa: B023
-                with suppress(FileNotFoundError):  # by then it may be removed
-                    (root / "one").rename(root / "moved")
-                if by == "link":
-                    (root / "one").symlink_to(outside)
-                else:
-                    shutil.copytree(outside, root / "one")
-            return real(*args, **named)  # type: ignore[arg-type]
-
-        with monkeypatch.context() as patched:
-            patched.setattr("os.open", opening)
-            done = _tried(root, each)
-
+    for done, swapped in _swapped_at_opens(first, root, each, 2, swap, monkeypatch):
+        rounds += 1
         assert _wrong(done, Kind("swapped", "one", _linked, told=False), each) == []
+        there = root / "one" if by == "folder" and swapped else outside
         # Why that one: the lock is opened by its path, and what was opened is looked at then.
-        lock = outside / ".rig-memory.lock"
+        lock = there / ".rig-memory.lock"
         if lock.exists():
-            made.append(at)
+            made += 1
             assert lock.read_bytes() == b""
             lock.unlink()
-        assert _tree(outside) == before
+        assert _tree(there) == before
 
-    assert at > 7
-    assert len(made) <= 2
+    assert rounds > 3
+    assert made <= (2 if by == "link" else 3)

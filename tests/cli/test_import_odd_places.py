@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,7 +14,7 @@ from agentmem_cli.operations.imports.importing import Options
 from agentmem_cli.operations.imports.opening import open_regular
 from agentmem_cli.operations.imports.watching import Watcher
 from agentmem_cli.session.codec import dumps, loads_object
-from tests.cli.running import as_stranger, ok, run, tree
+from tests.cli.running import as_stranger, make_socket, ok, run, tree
 from tests.unit.imports import building, claude_building, codex_building
 from tests.unit.imports.claude_building import OTHER, SID
 from tests.unit.imports.codex_building import THREAD
@@ -97,17 +96,6 @@ def _fifo(place: Path) -> None:
     os.mkfifo(place)
 
 
-def _socket(place: Path) -> None:
-    here = os.open(".", os.O_RDONLY)
-    try:
-        os.chdir(place.parent)  # its path may be too long for a socket
-        with socket.socket(socket.AF_UNIX) as made:
-            made.bind(place.name)
-    finally:
-        os.fchdir(here)
-        os.close(here)
-
-
 def _device(place: Path) -> None:
     zeros = Path("/dev/zero")
     try:
@@ -128,7 +116,7 @@ def _to_nothing(place: Path) -> None:
     place.symlink_to("nothing")
 
 
-ODD = (_fifo, _socket, _device, _to_itself, _to_the_folder_above, _to_nothing)
+ODD = (_fifo, make_socket, _device, _to_itself, _to_the_folder_above, _to_nothing)
 
 
 @pytest.fixture(autouse=True)

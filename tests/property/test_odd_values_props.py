@@ -140,7 +140,11 @@ def unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
 @example(
     main=[_aside("agentmem.undo", {"undoes": 2}, 0, None), _aside("compacted", {}, 1, 0)],
     own=[_saved(CURRENT, {"agent": "main"})],
-    meta={"listed": {"agentmem": {"logs": {"main": "x"}, "lost": {"gone": -1}}}},
+    meta={
+        "listed": {
+            "agentmem": {"logs": {"main": "x"}, "lost": {"gone": -1, "main": {"size": -1, "t": 1}}}
+        }
+    },
     more={REPAIRS: [{"t": None}]},
     reading=READING[:9],
     writing=[call for call in WRITING if call.words[0] in {"undo", "compact", "repair", "gc"}],
