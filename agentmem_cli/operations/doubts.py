@@ -18,7 +18,6 @@ from agentmem_cli.session.keys import SESSION
 from agentmem_cli.session.meta import META, BadMeta, SessionMeta
 from agentmem_cli.session.reader import fold_log
 from agentmem_cli.storage.layout import FILES, LOGS, RECOVERED, is_leftover
-from agentmem_cli.storage.survey import survey
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -143,7 +142,7 @@ def _noted(store: DirStore, rewritten: set[str], lost: list[Doubt]) -> Iterator[
     from agentmem_cli.operations.listing import noted_sizes
     from agentmem_cli.operations.lost_logs import lost_logs
 
-    seen = survey(str(store.path))
+    seen = store.survey()
     if META not in store.files():
         return
     try:

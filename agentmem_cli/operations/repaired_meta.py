@@ -13,7 +13,6 @@ from agentmem_cli.operations.repaired import Mended
 from agentmem_cli.session.meta import META, BadMeta, SessionMeta
 from agentmem_cli.session.refiling import copied
 from agentmem_cli.storage.layout import RECOVERED
-from agentmem_cli.storage.survey import survey
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,7 +76,7 @@ def mend_meta(
     Raises:
         OSError: What is there cannot be read, so it must not be written over.
     """
-    seen = survey(str(view.store.path))
+    seen = view.store.survey()
     there = META in view.store.files()
     if not seen.logs and not there:
         return []

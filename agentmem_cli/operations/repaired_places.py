@@ -13,28 +13,54 @@ from agentmem_cli.storage import oddities
 from agentmem_cli.storage.care import unfinished
 from agentmem_cli.storage.layout import FILES, REDO
 from agentmem_cli.storage.recovery import FOREIGN, WHOLE
+from agentmem_cli.storage.trial_store import finish
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agentmem_cli.operations.findings import Finding
     from agentmem_cli.storage.directory import DirStore
+    from agentmem_cli.storage.trial import TrialBatch
 
 
-def mend_places(store: DirStore, *, dry_run: bool) -> list[Mended]:
+def mend_places(store: DirStore) -> list[Mended]:
     """Clear a session's own places, and finish what a crash left undone, or give it up.
 
     Raises:
         ConflictError: A newer program left something undone.
         OSError: The system refused.
     """
+    done = [_told(each) for each in oddities.clear_oddities(store)]
+    if not store.pending():
+        return done
+    found, names = unfinished(store)
+    if found == WHOLE:
+        try:
+            store.recover()
+        except ConflictError:
+            found = FOREIGN
+        else:
+            return [*done, _FINISHED]
+    names = store.give_up()
+    return [*done, *_given_up(found, names)]
+
+
+def places_mended(store: DirStore, batch: TrialBatch) -> list[Mended]:
+    """Return what `mend_places` would do; what it changes in logs and files is staged in *batch*.
+
+    Raises:
+        ConflictError: A newer program left something undone.
+        OSError: The system refused.
+    """
     odd = oddities.oddities(store)
-    if odd and not dry_run:
-        odd = oddities.clear_oddities(store)
     done = [_told(each) for each in odd]
-    if store.pending() and all(each.path != REDO for each in odd):
-        done += _unfinished(store, dry_run=dry_run)
-    return done
+    if not store.pending() or any(each.path == REDO for each in odd):
+        return done
+    found, names = unfinished(store)
+    if found != WHOLE:
+        return [*done, *_given_up(found, names)]
+    finish(store, batch)
+    return [*done, _FINISHED]
 
 
 def _told(odd: oddities.Odd) -> Mended:
@@ -46,51 +72,23 @@ def _told(odd: oddities.Odd) -> Mended:
     return Mended(kind, odd.path, f"{odd.what} stood there; {how}", file)
 
 
-def _unfinished(store: DirStore, *, dry_run: bool) -> list[Mended]:
-    found, names = unfinished(store)
-    if found == WHOLE:
-        try:
-            if not dry_run:
-                store.recover()
-        except ConflictError:
-            found, names = FOREIGN, store.give_up()
-        else:
-            return [Mended("unfinished-change", "", "finished, or taken back")]
-    elif not dry_run:
-        names = store.give_up()
+def _given_up(found: str, names: list[str]) -> list[Mended]:
     why = "given up: what was to be done is not whole; nothing of it had been made"
     if found == FOREIGN:
         why = "given up, since another program wrote meanwhile; what was staged is set aside"
     files: list[str | None] = [*names] or [None]
-    return [Mended("unfinished-change", "", why, name) for name in files]
+    return [Mended(UNFINISHED, "", why, name) for name in files]
 
 
 def left_as(found: Finding) -> Left:
     """Return a problem of `verify` as what a repair leaves, with what to do about it."""
-    return left_with(found.kind, found.where, found.why)
-
-
-def left_with(kind: str, where: str, why: str) -> Left:
-    """Return what a repair leaves, with what to do about it."""
-    how = _BY_HAND.get(kind)
-    return Left(kind, where, f"{why}; {how}" if how else why)
+    how = _BY_HAND.get(found.kind)
+    return Left(found.kind, found.where, f"{found.why}; {how}" if how else found.why)
 
 
 def left_alone(store: DirStore, progress: Callable[[int], None] | None = None) -> list[Left]:
-    """Return all that `verify` names, of a session in which nothing can be mended."""
+    """Return all that `verify` names, with what to do about it."""
     return [left_as(each) for each in verify(store, progress).findings if each.level == PROBLEM]
-
-
-def left_by_hand(
-    store: DirStore, done: list[Mended], progress: Callable[[int], None] | None
-) -> list[Left]:
-    """Return what a repair will leave, whatever it does: what only a person can clear."""
-    cleared = {each.where for each in done}
-    return [
-        left_as(each)
-        for each in verify(store, progress).findings
-        if each.level == PROBLEM and each.kind in _STAYING and each.where not in cleared
-    ]
 
 
 _BY_HAND: Final = {
@@ -101,6 +99,5 @@ _BY_HAND: Final = {
     BAD_STAMP: "the records stay as they are, and show, log and export give them all; "
     "repair --keep-first sets all but the first aside",
 }
-_STAYING: Final = frozenset(
-    {LINK, NO_FILE, BAD_NAME, "unreadable", "stray-conversation", "bad-map"}
-)
+UNFINISHED: Final = "unfinished-change"
+_FINISHED: Final = Mended(UNFINISHED, "", "finished, or taken back")

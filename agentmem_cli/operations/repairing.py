@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 from agentmem_cli.operations.lost import NamedBlobs
 from agentmem_cli.operations.repaired import Left, Mended, Repaired, told_of
 from agentmem_cli.operations.repaired_meta import StagedView, mend_meta
-from agentmem_cli.operations.repaired_places import left_alone, left_by_hand, left_with, mend_places
+from agentmem_cli.operations.repaired_places import (
+    UNFINISHED,
+    left_alone,
+    mend_places,
+    places_mended,
+)
+from agentmem_cli.operations.strays import LINK, NO_FILE
 from agentmem_cli.session.aside import Aside
 from agentmem_cli.session.change import ChangeRecord, SetAside
 from agentmem_cli.session.damaged import survey
@@ -33,14 +39,14 @@ from agentmem_cli.session.source import LogSource
 from agentmem_cli.session.stamp import Stamp
 from agentmem_cli.session.writer import changing
 from agentmem_cli.storage.care import clear_leftovers, tighten
-from agentmem_cli.storage.layout import RECOVERED, REDO, recovered_name
+from agentmem_cli.storage.layout import RECOVERED, REDO, is_part_of_ours, recovered_name
 from agentmem_cli.storage.oddities import fixed_oddities
 from agentmem_cli.storage.seen import IDLE_MS, refuse_busy
 from agentmem_cli.storage.trial import TrialBatch
+from agentmem_cli.storage.trial_store import TrialStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from contextlib import AbstractContextManager
 
     from agentmem_cli.session.codec import JSON
     from agentmem_cli.session.damaged import Survey
@@ -86,51 +92,61 @@ def repair(store: DirStore, wanted: Wanted) -> Repaired:
     if fixed_oddities(store):
         return Repaired((), _in_turn(left_alone(store, wanted.progress)))
     refuse_busy(store, wanted.if_idle_ms, wanted.now_ms, locked=False)
-    done = mend_places(store, dry_run=wanted.dry_run)
-    with changing(""), _batch(store, dry_run=wanted.dry_run) as batch:
+    if wanted.dry_run:
+        return _tried(store, wanted)
+    done = mend_places(store)
+    with changing(""), store.batch() as batch:
         refuse_busy(store, wanted.if_idle_ms, wanted.now_ms)
-        work = _Work(store, batch, wanted)
-        work.run()
-    done += work.done
-    names = store.leftovers()
-    if names and not wanted.dry_run:
-        names = clear_leftovers(store)
+        done += _Work(store, batch, wanted).run()
+    done += _cleared(clear_leftovers(store) if store.leftovers() else [], done)
+    done += _tightened(tighten(store) if wanted.tighten and store.loose() else [])
+    # Why looked at again: what is left is what verify says is left.
+    return Repaired(tuple(done), _in_turn(left_alone(store, wanted.progress)))
+
+
+def _tried(store: DirStore, wanted: Wanted) -> Repaired:
+    """Return what a repair would do, and what `verify` would say after it."""
+    with TrialBatch(store) as before:
+        done = places_mended(store, before)
+        begun = TrialStore(store, before)
+        with TrialBatch(begun) as batch:
+            # Why cast: a trial has as much of a batch as is used here.
+            work = _Work(begun, cast("DirBatch", batch), wanted)
+            done += work.run()
+            # Why not those of an unfinished change: they go with it, or are set aside.
+            ended = any(each.kind == UNFINISHED for each in done)
+            names = [each for each in store.leftovers() if not (ended and is_part_of_ours(each))]
+            done += _cleared(names, done)
+            after = TrialStore(begun, batch)
+            loose = after.loose() if wanted.tighten else []
+            done += _tightened(loose)
+            after.is_tight = wanted.tighten
+            left = left_alone(after, wanted.progress)
+    # Why: places are still looked at where the session lies.
+    cleared = {(each.kind, each.where) for each in done if each.kind in _PLACES}
+    left = [each for each in left if (each.kind, each.where) not in cleared]
+    return Repaired(tuple(done), _in_turn(left))
+
+
+def _cleared(names: list[str], done: list[Mended]) -> list[Mended]:
     told = {each.where for each in done}
     why = "removed: a program that was stopped left it"
-    done += [Mended("leftover", name, why) for name in names if name != REDO and name not in told]
-    left = work.left
-    loose = store.loose()
-    if loose and wanted.tighten:
-        loose = loose if wanted.dry_run else tighten(store)
-        done += [Mended("loose-mode", name, "kept to its owner") for name in loose]
-    elif wanted.dry_run:
-        why = "other users of this machine may read it"
-        left += [Left("loose-mode", name, why) for name in loose]
-    if wanted.dry_run:
-        left += left_by_hand(store, done, wanted.progress)
-    else:
-        # Why looked at again: what is left is what verify says is left.
-        left = left_alone(store, wanted.progress)
-    return Repaired(tuple(done), _in_turn(left))
+    return [Mended("leftover", name, why) for name in names if name != REDO and name not in told]
+
+
+def _tightened(names: list[str]) -> list[Mended]:
+    return [Mended("loose-mode", name, "kept to its owner") for name in names]
 
 
 def _in_turn(left: list[Left]) -> tuple[Left, ...]:
     return tuple(sorted(left, key=lambda each: (each.where, each.kind, each.why)))
 
 
-def _batch(store: DirStore, *, dry_run: bool) -> AbstractContextManager[DirBatch]:
-    if not dry_run:
-        return store.batch()
-    # Why cast: a trial has as much of a batch as is used here.
-    return cast("AbstractContextManager[DirBatch]", TrialBatch(store))
-
-
 class _Work:
     """One repair on its way; its steps come in the order of its methods."""
 
     def __init__(self, store: DirStore, batch: DirBatch, wanted: Wanted) -> None:
-        self.done: list[Mended] = []
-        self.left: list[Left] = []
+        self._done: list[Mended] = []
         self._store = store
         self._batch = batch
         self._wanted = wanted
@@ -142,7 +158,8 @@ class _Work:
         self._ends_put: dict[str, int] = {}
         self._tails: dict[str, int] = {}
 
-    def run(self) -> None:
+    def run(self) -> list[Mended]:
+        """Stage all of it; return what is mended then."""
         for log in self._store.logs():
             self._log(log)
         for name in self._store.files():
@@ -151,12 +168,10 @@ class _Work:
         self._lost_images()
         damaged = 0
         for log in self._store.logs():
-            damages = self._end(log).damages
-            damaged += len(damages)
-            self.left += [left_with(each.kind, log, each.why) for each in damages]
+            damaged += len(self._end(log).damages)
         if not self._refused:
             # Why only then: what a newer program says of a log is not to be said anew here.
-            self.done += mend_meta(
+            self._done += mend_meta(
                 self._view,
                 logs_change=self._edited,
                 damaged=damaged,
@@ -164,6 +179,7 @@ class _Work:
                 tails=self._tails,
                 now_ms=self._wanted.now_ms,
             )
+        return self._done
 
     def _log(self, log: str) -> None:
         with self._store.open_log(log) as opened:
@@ -205,7 +221,7 @@ class _Work:
             sink = self._batch.open_file(name)
             for data in joined(read, counts.aside):
                 sink.write(data)
-        self.done += told_of(log, counts, name if counts.aside else None)
+        self._done += told_of(log, counts, name if counts.aside else None)
 
     def _mend(  # noqa: PLR0913 - most of them named
         self,
@@ -260,7 +276,7 @@ class _Work:
             for data in copied(opened, 0, opened.size):
                 sink.write(data)
         self._batch.remove_file(name)
-        self.done.append(Mended(kind, name, why, target))
+        self._done.append(Mended(kind, name, why, target))
 
     # -- images that are lost ----------------------------------------------
 
@@ -276,10 +292,7 @@ class _Work:
             fold_log(self._view.as_store(), log, strict=False, on_record=named.look)
             names = [name for name in named.names if BLOB_FOLDER + name not in there]
             names = [name for name in names if name not in named.noted]
-            if names and log in self._refused:
-                told = (f"blob {name} is missing" for name in names)
-                self.left += [Left("missing-blob", log, why) for why in told]
-            elif names:
+            if names and log not in self._refused:
                 lost[log] = names
         for log, names in lost.items():
             self._note_lost(log, names)
@@ -295,7 +308,7 @@ class _Work:
         del self._ends[log]
         self._edited = True
         for name in names:
-            self.done.append(
+            self._done.append(
                 Mended("missing-blob", log, f"blob {name} is gone; the log says so from now on")
             )
 
@@ -325,6 +338,7 @@ class _End(NamedTuple):
         )
 
 
+_PLACES: Final = frozenset({LINK, NO_FILE})
 _DIGEST: Final = re.compile(r"-([0-9a-f]{64})\.part$")
 
 

@@ -306,11 +306,10 @@ class _Work:
 
     def meta(self) -> None:
         from agentmem_cli.operations.listing import is_fresh, noted_sizes
-        from agentmem_cli.storage.survey import survey
 
         if META not in self._there or self._is_unread(LOGS):
             return  # Why: without the logs nothing can be said of it.
-        seen = survey(str(self.store.path))
+        seen = self.store.survey()
         if seen.meta is None:
             self.add(PROBLEM, "meta", META, self._why_unread(seen.meta_size))
             return

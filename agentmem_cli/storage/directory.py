@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from agentmem_cli.storage.batch import DirBatch
     from agentmem_cli.storage.session_lock import SessionLock
+    from agentmem_cli.storage.survey import Survey
 
 __all__ = ["DirFiles", "DirStore", "PluginFiles", "Stat"]
 
@@ -306,6 +307,16 @@ class DirStore(Pinned):
         return Stat(found.st_size, found.st_mtime_ns, stat.S_IMODE(found.st_mode))
 
     # -- care --------------------------------------------------------------
+
+    def survey(self) -> Survey:
+        """Return what a listing sees of it.
+
+        Raises:
+            OSError: It is not there, or a folder in it cannot be read.
+        """
+        from agentmem_cli.storage.survey import survey
+
+        return survey(self._root)
 
     def leftovers(self) -> list[str]:
         """Return the relative paths of part files, trash and a redo file, sorted."""

@@ -13,13 +13,21 @@ import hashlib
 import itertools
 import os
 import threading
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.errors import ConflictError
 from agentmem_cli.limits import CHUNK_BYTES
 from agentmem_cli.storage import redo
 from agentmem_cli.storage.files import cut_back, sync_file
-from agentmem_cli.storage.layout import FILES, RECOVERED, REDO, log_of, split, staged_name
+from agentmem_cli.storage.layout import (
+    FILES,
+    RECOVERED,
+    REDO,
+    log_of,
+    recovered_name,
+    split,
+    staged_name,
+)
 from agentmem_cli.storage.streams import chunks, pread, start_writing, token, write_whole
 
 if TYPE_CHECKING:
@@ -172,31 +180,37 @@ def _has_old_size(root: Folder, step: redo.Step) -> bool:
     return found is not None and found.st_size == step.keep
 
 
-def take_back(root: Folder, step: redo.Step, key: bytes) -> bool:
-    """Cut off what a crash left of the lines of *step*; return whether anything was.
+class Added(NamedTuple):
+    """What a crash left of lines that were being added."""
 
-    What cannot be told to be theirs by its length, as after a power cut, is
-    set aside first.
+    size: int
+    """The log's bytes with them."""
+    is_told: bool
+    """Whether they are as long as was said; as after a power cut, they may not be."""
+
+
+def added(root: Folder, step: redo.Step, key: bytes) -> Added | None:
+    """Look at what a crash left of the lines of *step*; None where nothing of them is there.
 
     Raises:
         ConflictError: Another program added a line of its own behind them.
-        OSError: The system refused; a later try goes on.
+        OSError: The log or the redo file cannot be read.
     """
     folders, name = split(step.target)
     try:
         folder = root.walk(folders)
     except FileNotFoundError:
-        return False
+        return None
     with folder:
         if folder.found(name) is None:
-            return False
+            return None
         with folder.opened(name) as descriptor:
             size = os.fstat(descriptor).st_size
             start = max(0, step.keep - redo.TAIL_BYTES)
             if size <= step.keep or (
                 redo.digest_at(descriptor, start, step.keep, key) != step.old_digest
             ):
-                return False  # nothing was added, or another program replaced the log
+                return None  # nothing was added, or another program replaced the log
             ends = _line_ends(descriptor, step.keep, size)
             if not _begin_so(descriptor, step, ends, size):
                 msg = (
@@ -208,8 +222,29 @@ def take_back(root: Folder, step: redo.Step, key: bytes) -> bool:
                     "it leaves what stands there."
                 )
                 raise ConflictError(msg, hint=hint)
-            if not _are_as_long(_lengths(root), step.keep, ends, size):
-                _set_aside(root, descriptor, step, size)
+            return Added(size, _are_as_long(_lengths(root), step.keep, ends, size))
+
+
+def take_back(root: Folder, step: redo.Step, key: bytes) -> bool:
+    """Cut off what a crash left of the lines of *step*; return whether anything was.
+
+    What cannot be told to be theirs by its length, as after a power cut, is
+    set aside first.
+
+    Raises:
+        ConflictError: Another program added a line of its own behind them.
+        OSError: The system refused; a later try goes on.
+    """
+    found = added(root, step, key)
+    if found is None:
+        return False
+    folders, name = split(step.target)
+    with root.walk(folders) as folder:
+        if not found.is_told:
+            with folder.opened(name) as descriptor:
+                _set_aside(root, descriptor, step, found.size)
+        # Why once more: what another program has added meanwhile would go.
+        folder.expect(name, folder.lstat(name).st_size, found.size)
         folder.cut(name, step.keep)
     return True
 
@@ -273,7 +308,8 @@ def _set_aside(root: Folder, descriptor: int, step: redo.Step, size: int) -> Non
                 digest.update(chunk)
                 folder.add(part, chunk, new=False)
             folder.sync_contents(part)
-            folder.replace(part, f"{log_of(step.target)}-{digest.hexdigest()}.part")
+            name = recovered_name(log_of(step.target) or "", digest.hexdigest())
+            folder.replace(part, split(name)[1])
         except BaseException:
             folder.discard(part)
             raise

@@ -93,6 +93,11 @@ def is_staged(name: str) -> bool:
     return len(token) == TOKEN_HEX and _HEX.issuperset(token)
 
 
+def is_part_of_ours(path: str) -> bool:
+    """Return whether a relative *path* is that of such a part file."""
+    return is_staged(split(path)[1])
+
+
 def is_leftover(name: str) -> bool:
     """Return whether readers pass over an entry of this *name*."""
     return name.endswith((PART, TRASH))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from agentmem_cli.errors import ConflictError
 from agentmem_cli.storage import extending, redo, sweeping
@@ -71,11 +71,39 @@ def outlook(root: Folder) -> str:
     found = redo.read(root)
     if found is None:
         return NOT_WHOLE
+    return FOREIGN if outcome(root, found) is None else WHOLE
+
+
+class Outcome(NamedTuple):
+    """What finishing a redo file, or taking it back, does to one file."""
+
+    step: redo.Step
+    keep: int
+    """Bytes of it that stay; all of the part come after them."""
+    aside: tuple[int, int] | None = None
+    """The bytes from the first place to the second that are set aside before."""
+
+
+def outcome(root: Folder, found: redo.Redo) -> list[Outcome] | None:
+    """Return what `finish` would do, None where another program wrote meanwhile.
+
+    Raises:
+        OSError: The system refused.
+    """
     if found.steps and found.steps[0].kind == extending.KIND:
-        return WHOLE
-    return (
-        FOREIGN if "foreign" in [_state(root, step, found.key) for step in found.steps] else WHOLE
-    )
+        (step,) = found.steps
+        try:
+            added = extending.added(root, step, found.key)
+        except ConflictError:
+            return None
+        if added is None:
+            return []
+        return [Outcome(step, step.keep, None if added.is_told else (step.keep, added.size))]
+    states = [_state(root, step, found.key) for step in found.steps]
+    if "foreign" in states:
+        return None
+    pairs = zip(found.steps, states, strict=True)
+    return [Outcome(step, step.keep) for step, state in pairs if state != "done"]
 
 
 WHOLE = "whole"

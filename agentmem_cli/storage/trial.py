@@ -30,6 +30,8 @@ class TrialBatch:
         self._files: dict[str, BinaryIO] = {}
         self._cuts: dict[str, int] = {}
         self._gone: set[str] = set()
+        self._gone_logs: set[str] = set()
+        self._new_logs: set[str] = set()
 
     def __enter__(self) -> Self:
         """Return itself."""
@@ -47,8 +49,30 @@ class TrialBatch:
 
     def open_log_new(self, name: str, length: int) -> BinaryIO:  # noqa: ARG002 - a batch's
         """Return what takes the whole new content of a log."""
+        self._gone_logs.discard(name)
+        self._new_logs.add(name)
         file = self._logs[name] = _temporary()
         return file
+
+    def remove_log(self, name: str) -> None:
+        """Remove the log *name*."""
+        self._gone_logs.add(name)
+
+    def logs(self) -> list[str]:
+        """Return the names of all logs as the batch has left them, sorted."""
+        return sorted({*self._store.logs(), *self._logs} - self._gone_logs)
+
+    def holds_log(self, name: str) -> bool:
+        """Whether a log is not as it stands in the session."""
+        return name in self._logs or name in self._cuts or name in self._gone_logs
+
+    def renews_log(self, name: str) -> bool:
+        """Whether a log is put in the place of the one in the session, or goes."""
+        return name in self._new_logs or name in self._gone_logs
+
+    def holds_file(self, name: str) -> bool:
+        """Whether a file is not as it stands in the session."""
+        return name in self._files or name in self._gone
 
     def cut_log(self, name: str, length: int, keep: int) -> None:  # noqa: ARG002 - a batch's
         """Keep the first *keep* bytes of a log."""
@@ -67,6 +91,8 @@ class TrialBatch:
 
     def open_staged_log(self, name: str) -> OpenLog:
         """Open a log as the batch has left it; ``FileNotFoundError`` where there is none."""
+        if name in self._gone_logs:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
         if name in self._logs:
             return _reopened(self._logs[name])
         opened = self._store.open_log(name)
