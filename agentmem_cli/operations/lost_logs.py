@@ -4,7 +4,7 @@ The note stands under `OURS` in ``listed``: for each log the bytes that it had
 (``size``) and when it was found short of them (``t``, ms). A log that is as long
 again need not have its old records again: more may have been added to what was
 left. It has them where the line that ends at the old end was written before
-the loss was found.
+the loss was found, and no repair has made the log anew since.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.operations.listing import OURS
-from agentmem_cli.session.heads import stamp_before
+from agentmem_cli.session.heads import read_head, stamp_before
+from agentmem_cli.session.keys import REPAIRS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -72,6 +73,12 @@ def with_lost(meta: SessionMeta, lost: Iterable[tuple[str, LostLog]]) -> Session
 
 
 def _is_back(store: Store, log: str, lost: LostLog) -> bool:
+    header = read_head(store, log).header
+    told = None if header is None else header.extra.get(REPAIRS)
+    for repair in told if isinstance(told, list) else []:
+        t = repair.get("t") if isinstance(repair, dict) else None
+        if type(t) is int and t >= lost.noted_ms:
+            return False  # it is what the repair made of the rest; its header is longer
     with store.open_log(log) as opened:
         last = stamp_before(opened, lost.size)
     return last is not None and last.t < lost.noted_ms

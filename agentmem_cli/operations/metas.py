@@ -82,7 +82,7 @@ def refresh(
 
 
 def noted(
-    meta: SessionMeta, sizes: Mapping[str, int], started_ms: int | None, damaged: int | None
+    meta: SessionMeta, sizes: Mapping[str, JSON], started_ms: int | None, damaged: int | None
 ) -> SessionMeta:
     """Return *meta* with our note of the logs that it is true of.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from agentmem_cli.limits import META_BYTES_MAX
 from agentmem_cli.operations.listing import beginning_of, is_fresh, noted_sizes
@@ -15,8 +15,9 @@ from agentmem_cli.session.refiling import copied
 from agentmem_cli.storage.layout import RECOVERED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
+    from agentmem_cli.session.codec import JSON
     from agentmem_cli.storage.batch import DirBatch
     from agentmem_cli.storage.directory import DirStore
     from agentmem_cli.storage.store import LogFile, Store
@@ -52,25 +53,30 @@ class StagedView:
         self.batch.write_file(name, data)
 
 
-def mend_meta(
-    view: StagedView,
-    *,
-    logs_change: bool,
-    damaged: int,
-    ends: Mapping[str, int],
-    tails: Mapping[str, int],
-    now_ms: int,
-) -> list[Mended]:
+class Edits(NamedTuple):
+    """What a repair does to the logs, as far as the meta has to tell it."""
+
+    edited: Collection[str]
+    """The logs that are others afterwards."""
+    refused: bool
+    """Whether a log is left as it is, since a newer program wrote it. What that one told in the
+    meta is not told anew: only what was done to the other logs is noted."""
+    damaged: int
+    """Damaged places that are left."""
+    ends: Mapping[str, int]
+    """Line ends that were missing in a log, and are there then: nothing else was lost where it
+    was shorter by no more than these."""
+    tails: Mapping[str, int]
+    """Bytes at the end of a log that are no records, and go out of it. Where the meta knows them
+    as written they were records once."""
+
+
+def mend_meta(view: StagedView, edits: Edits, now_ms: int) -> list[Mended]:
     """Write the meta anew where it is not of the logs as they will be; tell what was done.
 
     Args:
         view: The session as it will be.
-        logs_change: Whether it has other logs then.
-        damaged: Damaged places that are left in them.
-        ends: Line ends that were missing in a log, and are there then: nothing else was lost
-            where it was shorter by no more than these.
-        tails: Bytes at the end of a log that are no records, and go out of it. Where the meta
-            knows them as written they were records once.
+        edits: What was done to its logs.
         now_ms: When a log is found gone or shorter, in ms.
 
     Raises:
@@ -85,25 +91,39 @@ def mend_meta(
         data = view.store.read_file(META)
         seen = seen._replace(meta=data, meta_size=len(data))
     old, why = _read(seen) if there else (SessionMeta(), "there was none")
-    lost = {} if why is not None else _lost(view, old, seen, ends, tails)
+    lost = {} if why is not None else _lost(view, old, seen, edits)
     still = lost_logs(view.as_store(), old)
     is_back = still.keys() != noted_lost(old).keys()
-    if why is None and not (logs_change or lost or is_back) and is_fresh(seen, old):
+    changed = bool(edits.edited or lost or is_back)
+    if edits.refused:
+        stays = why is not None or not changed
+    else:
+        stays = why is None and not changed and is_fresh(seen, old)
+    if stays:
         return []
     aside = None
     if there and why is not None and seen.meta_size:
         aside = _set_aside(view)
-    before, started = rebuilt(view.as_store(), old, None)
-    sizes = {}
-    for log in view.logs():
-        with view.open_log(log) as opened:
-            sizes[log] = opened.size
+    before, started = (old, None) if edits.refused else rebuilt(view.as_store(), old, None)
+    sizes = _sizes(view)
+    if edits.refused:
+        touched = {*edits.edited, *lost}
+        kept = {log: size for log, size in (noted_sizes(old) or {}).items() if log not in touched}
+        sizes = {**kept, **{log: size for log, size in sizes.items() if log in touched}}
     found = {log: LostLog(size, now_ms) for log, size in lost.items()}
-    meta = with_lost(noted(before, sizes, started, damaged), {**found, **still}.items())
+    meta = with_lost(noted(before, sizes, started, edits.damaged), {**found, **still}.items())
     view.write_file(META, meta.encode())
     why = why or ("a log is whole again" if is_back else "it did not tell of them as they are")
     told = [Mended("meta", META, f"made anew from the logs ({why})", aside)]
-    return told + [_told(log, size, seen, tails) for log, size in lost.items()]
+    return told + [_told(log, size, seen, edits.tails) for log, size in lost.items()]
+
+
+def _sizes(view: StagedView) -> dict[str, JSON]:
+    sizes: dict[str, JSON] = {}
+    for log in view.logs():
+        with view.open_log(log) as opened:
+            sizes[log] = opened.size
+    return sizes
 
 
 def _told(log: str, size: int, seen: Survey, tails: Mapping[str, int]) -> Mended:
@@ -135,15 +155,14 @@ def _lost(
     view: StagedView,
     meta: SessionMeta,
     seen: Survey,
-    ends: Mapping[str, int],
-    tails: Mapping[str, int],
+    edits: Edits,
 ) -> dict[str, int]:
     """Return the logs that are gone or shorter than the meta noted, and their bytes then."""
     sizes = {log: size for log, size, _ in seen.logs}
     lost: dict[str, int] = {}
     for log, size in (noted_sizes(meta) or {}).items():
         found = sizes.get(log, 0)
-        kept = found - tails.get(log, 0) + ends.get(log, 0)
+        kept = found - edits.tails.get(log, 0) + edits.ends.get(log, 0)
         if type(size) is not int or kept >= size:
             continue
         # Why not where it is as long as it was: what shortened it was no rewrite.

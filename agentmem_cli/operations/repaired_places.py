@@ -54,6 +54,10 @@ def places_mended(store: DirStore, batch: TrialBatch) -> list[Mended]:
     """
     odd = oddities.oddities(store)
     done = [_told(each) for each in odd]
+    for each in odd:
+        folder, _, name = each.path.partition("/")
+        if folder == FILES:
+            batch.clear_place(name)
     if not store.pending() or any(each.path == REDO for each in odd):
         return done
     found, names = unfinished(store)

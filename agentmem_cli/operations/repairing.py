@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from agentmem_cli.operations.lost import NamedBlobs
 from agentmem_cli.operations.repaired import Left, Mended, Repaired, told_of
-from agentmem_cli.operations.repaired_meta import StagedView, mend_meta
+from agentmem_cli.operations.repaired_meta import Edits, StagedView, mend_meta
 from agentmem_cli.operations.repaired_places import (
     UNFINISHED,
     left_alone,
@@ -97,8 +97,12 @@ def repair(store: DirStore, wanted: Wanted) -> Repaired:
     done = mend_places(store)
     with changing(""), store.batch() as batch:
         refuse_busy(store, wanted.if_idle_ms, wanted.now_ms)
+        # Why before: a change takes those of our own away with it.
+        names = set(store.leftovers())
         done += _Work(store, batch, wanted).run()
-    done += _cleared(clear_leftovers(store) if store.leftovers() else [], done)
+    if store.leftovers():
+        names.update(clear_leftovers(store))
+    done += _cleared(sorted(names), done)
     done += _tightened(tighten(store) if wanted.tighten and store.loose() else [])
     # Why looked at again: what is left is what verify says is left.
     return Repaired(tuple(done), _in_turn(left_alone(store, wanted.progress)))
@@ -106,6 +110,7 @@ def repair(store: DirStore, wanted: Wanted) -> Repaired:
 
 def _tried(store: DirStore, wanted: Wanted) -> Repaired:
     """Return what a repair would do, and what `verify` would say after it."""
+    cleared: set[str] = set()
     with TrialBatch(store) as before:
         done = places_mended(store, before)
         begun = TrialStore(store, before)
@@ -114,17 +119,18 @@ def _tried(store: DirStore, wanted: Wanted) -> Repaired:
             work = _Work(begun, cast("DirBatch", batch), wanted)
             done += work.run()
             # Why not those of an unfinished change: they go with it, or are set aside.
-            ended = any(each.kind == UNFINISHED for each in done)
-            names = [each for each in store.leftovers() if not (ended and is_part_of_ours(each))]
-            done += _cleared(names, done)
+            names = store.leftovers()
+            if any(each.kind == UNFINISHED for each in done):
+                cleared.update(filter(is_part_of_ours, names))
+            done += _cleared([each for each in names if each not in cleared], done)
             after = TrialStore(begun, batch)
             loose = after.loose() if wanted.tighten else []
             done += _tightened(loose)
             after.is_tight = wanted.tighten
             left = left_alone(after, wanted.progress)
     # Why: places are still looked at where the session lies.
-    cleared = {(each.kind, each.where) for each in done if each.kind in _PLACES}
-    left = [each for each in left if (each.kind, each.where) not in cleared]
+    cleared.update(each.where for each in done)
+    left = [each for each in left if each.kind not in _PLACES or each.where not in cleared]
     return Repaired(tuple(done), _in_turn(left))
 
 
@@ -154,7 +160,7 @@ class _Work:
         self._told = wanted.progress or _pass_by
         self._ends: dict[str, _End] = {}
         self._refused: set[str] = set()
-        self._edited = False
+        self._edited: set[str] = set()
         self._ends_put: dict[str, int] = {}
         self._tails: dict[str, int] = {}
 
@@ -169,16 +175,10 @@ class _Work:
         damaged = 0
         for log in self._store.logs():
             damaged += len(self._end(log).damages)
-        if not self._refused:
-            # Why only then: what a newer program says of a log is not to be said anew here.
-            self._done += mend_meta(
-                self._view,
-                logs_change=self._edited,
-                damaged=damaged,
-                ends=self._ends_put,
-                tails=self._tails,
-                now_ms=self._wanted.now_ms,
-            )
+        edits = Edits(
+            self._edited, bool(self._refused), damaged, ends=self._ends_put, tails=self._tails
+        )
+        self._done += mend_meta(self._view, edits, self._wanted.now_ms)
         return self._done
 
     def _log(self, log: str) -> None:
@@ -206,7 +206,7 @@ class _Work:
     ) -> None:
         """Stage what a log comes to, and the bytes that go out of it."""
         del self._ends[log]
-        self._edited = True
+        self._edited.add(log)
         self._ends_put[log] = counts.ends
         self._tails[log] = counts.tail
         digest = hashlib.sha256()
@@ -306,7 +306,7 @@ class _Work:
         line = encode_record(Stamp(last_n + 1, end.last_seq + 1, at), ChangeRecord(change, BY, at))
         self._batch.append_log(log, end.size, line)
         del self._ends[log]
-        self._edited = True
+        self._edited.add(log)
         for name in names:
             self._done.append(
                 Mended("missing-blob", log, f"blob {name} is gone; the log says so from now on")

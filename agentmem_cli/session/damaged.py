@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from array import array
+from hashlib import sha256
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentmem_cli.limits import U64_MAX
@@ -210,18 +212,17 @@ def survey(log: OpenLog) -> Survey:
             found.add(seq, n, worth=worth_of(piece, part), header=kind == "header")
             where[0].append(part.offset)
             where[1].append(part.length)
-    placed = places(found, _copies(log, *where))
+    placed = places(found, _said(log, *where))
     return Survey(placed, next_aside, tuple(unknown), astray, other)
 
 
-def _copies(log: OpenLog, offsets: array[int], lengths: array[int]) -> Callable[[int, int], bool]:
-    def is_copy(one: int, other: int) -> bool:
-        if lengths[one] != lengths[other]:
-            return False
-        read = [log.read_at(offsets[index], lengths[index]) for index in (one, other)]
-        return read[0] == read[1]
+def _said(log: OpenLog, offsets: array[int], lengths: array[int]) -> Callable[[int], bytes]:
+    def said(index: int) -> bytes:
+        data = log.read_at(offsets[index], lengths[index])
+        found = _NUMBERS.match(data)
+        return sha256(data if found is None else data[found.end() :]).digest()
 
-    return is_copy
+    return said
 
 
 def _after_asides(fields: Object) -> int:
@@ -236,3 +237,6 @@ def _after_asides(fields: Object) -> int:
         for item in asides if isinstance(asides, list) else []:
             ids.append(item.get("id") if isinstance(item, dict) else None)
     return max((id_ + 1 for id_ in ids if type(id_) is int), default=0)
+
+
+_NUMBERS: Final = re.compile(rb'\{"seq":[0-9]{1,20},"n":[0-9]{1,20},')

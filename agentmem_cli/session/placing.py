@@ -68,16 +68,16 @@ class Found:
         self.worth.append(worth)
 
 
-def places(found: Found, is_copy: Callable[[int, int], bool]) -> dict[int, Place]:
+def places(found: Found, said: Callable[[int], bytes]) -> dict[int, Place]:
     """Return the records that are to stand otherwise than they do, by their index.
 
     Args:
         found: All of them.
-        is_copy: Whether two of them, by index, have the same bytes.
+        said: Tells of one of them, by index, what it says but for its ``seq`` and ``n``: a digest.
     """
     if _is_sound(found):
         return {}
-    return _Placing(found, is_copy).run()
+    return _Placing(found, said).run()
 
 
 def _is_sound(found: Found) -> bool:
@@ -114,18 +114,23 @@ def _holding(found: Found, items: Iterable[int], header: int | None) -> list[int
     items = [index for index in items if ns[index] >= seqs[index] > 0 and index != header]
     if header is not None:
         items.insert(0, header)
+    room = [ns[index] - seqs[index] for index in items]
     growing = _longest(items, [seqs[index] for index in items], found.worth)
-    return _longest(growing, [ns[index] - seqs[index] for index in growing])
+    first = _longest(growing, [ns[index] - seqs[index] for index in growing])
+    # Why both ways: of two records of one seq the first may be the one whose n is wrong.
+    fitting = _longest(items, room)
+    other = _longest(fitting, [seqs[index] for index in fitting], found.worth)
+    return other if len(other) > len(first) else first
 
 
 class _Placing:
     """One log on its way."""
 
-    def __init__(self, found: Found, is_copy: Callable[[int, int], bool]) -> None:
+    def __init__(self, found: Found, said: Callable[[int], bytes]) -> None:
         self._found = found
         self._seqs = found.seqs
         self._ns = found.ns
-        self._is_copy = is_copy
+        self._said = said
         self._last = (-1, -1)
         self._least = 1 if found.header is None else 0
         """The least ``seq`` that may be given: the first place is the header's."""
@@ -151,18 +156,23 @@ class _Placing:
         return self._placed
 
     def _copies(self, holding: set[int]) -> set[int]:
-        """Return the records of which another one has the same bytes, and stands in its place."""
+        """Return the records that say again what another one says, which stands in its place.
+
+        One number of a copy's stamp may be another: what is damaged is then the stamp.
+        """
         copies: set[int] = set()
-        before: dict[tuple[int, int], list[int]] = {}
-        # Why those first: of two the one stays whose place it is.
-        twice = _twice(self._seqs)
-        again = [index for index, seq in enumerate(self._seqs) if seq in twice]
-        for index in sorted(again, key=lambda each: (each not in holding, each)):
-            same = before.setdefault((self._seqs[index], self._ns[index]), [])
-            if any(self._is_copy(other, index) for other in same):
-                copies.add(index)
-            else:
-                same.append(index)
+        for values in (self._seqs, self._ns):
+            before: set[tuple[int, bytes]] = set()
+            twice = _twice(values)
+            again = [index for index, value in enumerate(values) if value in twice]
+            # Why those first: of two the one stays whose place it is.
+            for index in sorted(again, key=lambda each: (each not in holding, each)):
+                if index in copies:
+                    continue
+                told = values[index], self._said(index)
+                if index not in holding and told in before:
+                    copies.add(index)
+                before.add(told)
         return copies
 
     def _put(self, index: int, how: str, seq: int, n: int) -> None:

@@ -8,6 +8,7 @@ new (``foreign``): then another program wrote meanwhile and nothing is forced.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -106,6 +107,9 @@ def outcome(root: Folder, found: redo.Redo) -> list[Outcome] | None:
     return [Outcome(step, step.keep) for step, state in pairs if state != "done"]
 
 
+_ODD = {errno.ELOOP, errno.EINVAL}
+"""What is said of a link, a folder or a pipe in the place of a file."""
+
 WHOLE = "whole"
 NOT_WHOLE = "not-whole"
 FOREIGN = "foreign"
@@ -144,7 +148,13 @@ def _state(root: Folder, step: redo.Step, key: bytes) -> str:
     except FileNotFoundError:
         return "done" if step.kind == "remove" else "foreign"
     with folder:
-        found = folder.found(name)
+        try:
+            found = folder.found(name)
+        except OSError as error:
+            # Why the change is not to wait for it: a person, or a repair, has to clear the place.
+            if error.errno in _ODD:
+                return "foreign"
+            raise
         if step.kind == "append":
             return "foreign" if found is None else _append_state(folder, name, step, key)
         return _whole_state(folder, name, None if found is None else found.st_size, step, key)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from agentmem_cli.storage.logfile import OpenLog
@@ -32,6 +33,7 @@ class TrialBatch:
         self._gone: set[str] = set()
         self._gone_logs: set[str] = set()
         self._new_logs: set[str] = set()
+        self._cleared: set[str] = set()
 
     def __enter__(self) -> Self:
         """Return itself."""
@@ -70,9 +72,15 @@ class TrialBatch:
         """Whether a log is put in the place of the one in the session, or goes."""
         return name in self._new_logs or name in self._gone_logs
 
+    def clear_place(self, name: str) -> None:
+        """Remove what stands at *name*, a file's place or a folder's, and is neither."""
+        self._cleared.add(name)
+
     def holds_file(self, name: str) -> bool:
         """Whether a file is not as it stands in the session."""
-        return name in self._files or name in self._gone
+        above = (name[:at] for at, character in enumerate(name) if character == "/")
+        cleared = not self._cleared.isdisjoint((name, *above))
+        return cleared or name in self._files or name in self._gone
 
     def cut_log(self, name: str, length: int, keep: int) -> None:  # noqa: ARG002 - a batch's
         """Keep the first *keep* bytes of a log."""
@@ -101,6 +109,9 @@ class TrialBatch:
 
     def open_file(self, name: str) -> BinaryIO:
         """Return what takes the whole new content of a file."""
+        if not self.holds_file(name):
+            with suppress(FileNotFoundError):
+                self._store.file_stat(name)  # what is no file cannot be replaced
         self._gone.discard(name)
         file = self._files[name] = _temporary()
         return file
@@ -115,10 +126,10 @@ class TrialBatch:
 
     def open_staged_file(self, name: str) -> OpenLog:
         """Open a file as the batch has left it; ``FileNotFoundError`` where there is none."""
-        if name in self._gone:
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
-        if name in self._files:
+        if name in self._files and name not in self._gone:
             return _reopened(self._files[name])
+        if self.holds_file(name):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
         return self._store.open_file(name)
 
     def read_file(self, name: str) -> bytes:
