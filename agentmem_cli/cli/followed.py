@@ -68,10 +68,10 @@ def print_following(settings: Settings, session: str, wanted: Wanted) -> None:
         KeyboardInterrupt: Ctrl-C.
         ClosedOutputError: The reader of standard output has gone.
     """
-    from agentmem_cli.cli.opening import open_to_look
+    from agentmem_cli.cli.opening import open_to_follow
 
     interval_s = wanted.interval_s or INTERVAL_S
-    found, store = open_to_look(settings, session)
+    found, store = open_to_follow(settings, session)
     with settings.output() as out:
         agent = None if wanted.everything else _agent(store, wanted, out)
         following = Following(store, agent, asides=wanted.asides)

@@ -48,19 +48,32 @@ def find_shown(settings: Settings, words: str) -> Found:
 def open_to_look(settings: Settings, words: str) -> tuple[Found, DirStore]:
     """Find a session and open it to be shown.
 
-    What a crash left undone is finished first; where that cannot be, it is
-    told, and the session is shown as it lies there: a look needs no lock.
+    What a crash left undone is seen as finished; where that cannot be, it is
+    told, and the session is shown as it lies there. Nothing is written.
     """
-    from agentmem_cli.operations.catalog import open_session
+    from agentmem_cli.operations.catalog import open_finished, open_session
 
     found = find_shown(settings, words)
     try:
-        store = open_session(found, lock_wait_s=settings.lock_wait_s)
+        store = open_finished(found, lock_wait_s=settings.lock_wait_s)
     except OldLayout:
         raise
     except (ConflictError, SessionError, OSError) as error:
         store = open_session(found, lock_wait_s=settings.lock_wait_s, finish=False)
         warn(f"{found.id}: a change was cut short and cannot be finished now: {error}")
+    warn_of_readers(found.id, store)
+    warn_of_writers(store.path.parent)
+    return found, store
+
+
+def open_to_follow(settings: Settings, words: str) -> tuple[Found, DirStore]:
+    """Find a session and open it to see it grow; it is read as it lies there, at each look."""
+    from agentmem_cli.operations.catalog import open_session
+
+    found = find_shown(settings, words)
+    store = open_session(found, lock_wait_s=settings.lock_wait_s, finish=False)
+    if store.pending():
+        warn(f"{found.id}: a change was cut short; it is read as it lies there")
     warn_of_readers(found.id, store)
     warn_of_writers(store.path.parent)
     return found, store

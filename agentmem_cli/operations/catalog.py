@@ -209,6 +209,32 @@ def open_session(found: Found, *, lock_wait_s: float, finish: bool = True) -> Di
     return store
 
 
+def open_finished(found: Found, *, lock_wait_s: float) -> DirStore:
+    """Open a session's store to read it: a change that was cut short is seen as finished.
+
+    Nothing is written and no lock is taken.
+
+    Args:
+        found: Which.
+        lock_wait_s: Seconds to wait for a change under way that cannot be seen whole.
+
+    Raises:
+        OldLayout: It has an older layout.
+        ConflictError: A change was cut short that can be neither finished nor dropped.
+        Io: The operating system refused.
+    """
+    from agentmem_cli.storage.trial_store import as_finished
+
+    store = open_session(found, lock_wait_s=lock_wait_s, finish=False)
+    if not store.pending():
+        return store
+    try:
+        return as_finished(store, lock_wait_s)
+    except OSError as error:
+        msg = f"{found.path}: {error.strerror or error}"
+        raise Io(msg) from error
+
+
 def choose_agent(store: DirStore, words: str | None) -> str:
     """Return the log of the agent that *words* name; None: the main agent.
 

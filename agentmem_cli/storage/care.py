@@ -128,14 +128,14 @@ def _is_held(folder: str) -> bool:
 def unfinished(store: DirStore) -> tuple[str, list[str]]:
     """Return what becomes of an unfinished change, and the files that giving it up would make.
 
-    Nothing is changed. The first is one of `recovery.outlook`.
+    Nothing is changed. The first is the kind of a `recovery.Outlook`.
 
     Raises:
         ConflictError: The redo file is of another format.
         OSError: The system refused.
     """
     with Folder.at(str(store.path)) as root:
-        found = outlook(root)
+        found = outlook(root).kind
         return found, [] if found == WHOLE else sorted(new for _, new in kept_names(root, set()))
 
 

@@ -57,24 +57,6 @@ def finish(root: Folder, live: set[str]) -> list[redo.Step]:
     return made
 
 
-def outlook(root: Folder) -> str:
-    """Return what becomes of a redo file in *root*; nothing is changed.
-
-    Returns:
-        `WHOLE`: `finish` finishes it, or takes it back. `NOT_WHOLE`: it does not say what was to
-        be done. `FOREIGN`: another program wrote meanwhile.
-
-    Raises:
-        FileNotFoundError: There is none.
-        ConflictError: It is of another format.
-        OSError: The system refused.
-    """
-    found = redo.read(root)
-    if found is None:
-        return NOT_WHOLE
-    return FOREIGN if outcome(root, found) is None else WHOLE
-
-
 class Outcome(NamedTuple):
     """What finishing a redo file, or taking it back, does to one file."""
 
@@ -85,26 +67,47 @@ class Outcome(NamedTuple):
     """The bytes from the first place to the second that are set aside before."""
 
 
-def outcome(root: Folder, found: redo.Redo) -> list[Outcome] | None:
-    """Return what `finish` would do, None where another program wrote meanwhile.
+class Outlook(NamedTuple):
+    """What becomes of a redo file."""
+
+    kind: str
+    """`WHOLE`: `finish` finishes it, or takes it back. `NOT_WHOLE`: it does not say what was to
+    be done. `FOREIGN`: another program wrote meanwhile."""
+    changes: tuple[Outcome, ...] = ()
+    """What `finish` does, in its order."""
+    conflict: ConflictError | None = None
+    """Why `finish` forces nothing; None: it drops what it does not do."""
+
+
+def outlook(root: Folder) -> Outlook:
+    """Return what becomes of a redo file in *root*; nothing is changed.
 
     Raises:
+        FileNotFoundError: There is none.
+        ConflictError: It is of another format.
         OSError: The system refused.
     """
+    found = redo.read(root)
+    if found is None:
+        return Outlook(NOT_WHOLE)
     if found.steps and found.steps[0].kind == extending.KIND:
         (step,) = found.steps
         try:
             added = extending.added(root, step, found.key)
-        except ConflictError:
-            return None
+        except ConflictError as error:
+            return Outlook(FOREIGN, (), error)
         if added is None:
-            return []
-        return [Outcome(step, step.keep, None if added.is_told else (step.keep, added.size))]
+            return Outlook(WHOLE)
+        aside = None if added.is_told else (step.keep, added.size)
+        return Outlook(WHOLE, (Outcome(step, step.keep, aside),))
     states = [_state(root, step, found.key) for step in found.steps]
     if "foreign" in states:
-        return None
+        begun = not {"done", "partial"}.isdisjoint(states)
+        step = found.steps[states.index("foreign")]
+        return Outlook(FOREIGN, (), _conflict(root, step) if begun else None)
     pairs = zip(found.steps, states, strict=True)
-    return [Outcome(step, step.keep) for step, state in pairs if state != "done"]
+    changes = tuple(Outcome(step, step.keep) for step, state in pairs if state != "done")
+    return Outlook(WHOLE, changes)
 
 
 _ODD = {errno.ELOOP, errno.EINVAL}

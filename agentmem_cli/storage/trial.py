@@ -46,6 +46,10 @@ class TrialBatch:
         traceback: TracebackType | None,
     ) -> None:
         """Drop all of it."""
+        self.close()
+
+    def close(self) -> None:
+        """Drop all of it."""
         for file in (*self._logs.values(), *self._files.values()):
             file.close()
 

@@ -1,21 +1,26 @@
 """A session as it will be: what a dry run reads after what it staged.
 
 So a dry run can look at what is left with the very checks that look at a session
-on the disk, and a change that was cut short can be thought of as finished.
+on the disk, and a reader sees a change that was cut short as finished, or as not
+begun, though only the next change makes it so.
 """
 
 from __future__ import annotations
 
 import hashlib
 import time
-from typing import TYPE_CHECKING
+import weakref
+from typing import TYPE_CHECKING, Final
 
+from agentmem_cli.errors import Busy
 from agentmem_cli.limits import CHUNK_BYTES
-from agentmem_cli.storage import recovery, redo
+from agentmem_cli.storage import recovery
+from agentmem_cli.storage.care import at_work
 from agentmem_cli.storage.directory import DirStore, Stat
 from agentmem_cli.storage.files import Folder
-from agentmem_cli.storage.layout import META, file_path, log_of, recovered_name, split
+from agentmem_cli.storage.layout import LOCK, META, file_path, log_of, recovered_name, split
 from agentmem_cli.storage.streams import chunks
+from agentmem_cli.storage.trial import TrialBatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +28,6 @@ if TYPE_CHECKING:
     from agentmem_cli.storage.logfile import OpenLog
     from agentmem_cli.storage.store import Sink
     from agentmem_cli.storage.survey import Survey
-    from agentmem_cli.storage.trial import TrialBatch
 
 
 class TrialStore(DirStore):
@@ -32,7 +36,7 @@ class TrialStore(DirStore):
     What a stopped program left counts as cleared away.
     """
 
-    __slots__ = ("_batch", "_store", "is_tight")
+    __slots__ = ("__weakref__", "_batch", "_store", "is_tight")
 
     def __init__(self, store: DirStore, batch: TrialBatch) -> None:
         """Look at *store* through *batch*.
@@ -127,17 +131,58 @@ class TrialStore(DirStore):
         return file_path(name) != path or not folder or not self._batch.holds_file(name)
 
 
-def finish(store: DirStore, batch: TrialBatch) -> None:
-    """Stage in *batch* what finishing an unfinished change of *store* would do.
+def as_finished(store: DirStore, wait_s: float) -> DirStore:
+    """Return *store* as it is when its unfinished change is made; itself where there is none.
+
+    Nothing is changed and no lock is taken. While a program is at work its change is waited for,
+    where what it does cannot be seen whole.
+
+    Args:
+        store: The session.
+        wait_s: Seconds to wait.
 
     Raises:
+        ConflictError: The change can be neither finished nor dropped, or is of another format.
+        OSError: The system refused.
+    """
+    end = time.monotonic() + wait_s
+    while store.pending():
+        batch = TrialBatch(store)
+        try:
+            found = finish(store, batch)
+        except FileNotFoundError:
+            found = None  # it was made meanwhile
+        if found is not None and found.kind == recovery.WHOLE:
+            view = TrialStore(store, batch)
+            weakref.finalize(view, batch.close)
+            return view
+        batch.close()
+        if found is not None and not at_work(store):
+            if found.conflict is not None:
+                raise found.conflict
+            return store  # nothing of it was made
+        if time.monotonic() > end:
+            raise Busy(store.path / LOCK, wait_s)
+        time.sleep(_WAIT_S)
+    return store
+
+
+def finish(store: DirStore, batch: TrialBatch) -> recovery.Outlook:
+    """Stage in *batch* what finishing an unfinished change of *store* does; tell what it is.
+
+    Raises:
+        FileNotFoundError: There is none.
         ConflictError: The redo file is of another format.
         OSError: The system refused.
     """
     with Folder.at(str(store.path)) as root:
-        found = redo.read(root)
-        for each in (found and recovery.outcome(root, found)) or []:
+        found = recovery.outlook(root)
+        for each in found.changes:
             _stage(root, batch, each)
+    return found
+
+
+_WAIT_S: Final = 0.02
 
 
 def _stage(root: Folder, batch: TrialBatch, each: recovery.Outcome) -> None:

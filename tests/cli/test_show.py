@@ -8,7 +8,6 @@ import pytest
 
 from agentmem_cli.errors import Busy
 from agentmem_cli.session.codec import dumps
-from agentmem_cli.storage.directory import DirStore
 from tests.cli.running import (
     header,
     join,
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agentmem_cli.session.codec import JSON, Object
+    from agentmem_cli.storage.directory import DirStore
 
 
 def _call(id_: str, name: str, **arguments: JSON) -> Object:
@@ -411,10 +411,10 @@ def test_a_change_cut_short_that_cannot_be_finished_is_told_and_the_rest_is_show
     path = write(root, "one", "main", join(turns(1)))
     (root / "one" / ".agentmem.redo").write_text("x")
 
-    def refuse(_: DirStore) -> bool:
+    def refuse(*_: object) -> DirStore:
         raise Busy(path, 0)
 
-    monkeypatch.setattr(DirStore, "recover", refuse)
+    monkeypatch.setattr("agentmem_cli.storage.trial_store.as_finished", refuse)
     before = tree(root)
 
     done = ok("show", "one")

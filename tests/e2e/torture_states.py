@@ -7,7 +7,10 @@ import os
 import shutil
 from typing import TYPE_CHECKING
 
+from agentmem_cli.storage import redo
 from agentmem_cli.storage.directory import DirStore
+from agentmem_cli.storage.files import Folder
+from agentmem_cli.storage.layout import REDO
 from tests.cli.running import run
 from tests.unit.storage.faults import calls_of, die_at
 
@@ -115,3 +118,19 @@ def lost_and_mended(root: Path) -> None:
     assert done.status == 1, done
     source = root.parent / "source.jsonl"
     os.utime(source, ns=(1, 1))
+
+
+def half_an_append(session: Path) -> None:
+    """Leave an append of many lines that died after the first of them."""
+    log = session / "logs/main.jsonl"
+    size = log.stat().st_size
+    heads = ('{"seq":9,"n":30,', '{"seq":10,"n":31,')
+    key = b"k" * 32
+    with Folder.at(str(session)) as root:
+        digest = redo.tail_digest_of(root, "logs/main.jsonl", size, key)
+    empty = redo.empty_digest(key)
+    step = redo.Step("extend", "logs/main.jsonl", size, size, digest, "", 0, empty, heads)
+    told = redo.encode(redo.Redo(key, (step,)))
+    line = heads[0].encode() + b'"t":1,"type":"halt","halt":"x"}\n'
+    (session / REDO).write_bytes(told + b"%d\n" % len(line))
+    log.write_bytes(log.read_bytes() + line + heads[1].encode())

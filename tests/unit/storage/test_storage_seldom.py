@@ -432,7 +432,7 @@ def test_what_becomes_of_an_unfinished_append_is_told_and_nothing_changes(large:
     pending(large, LINES[0])
 
     with Folder.at(str(large.path)) as top:
-        told = recovery.outlook(top)
+        told = recovery.outlook(top).kind
 
     assert told == recovery.WHOLE
     assert large.pending()
@@ -457,7 +457,7 @@ def test_a_step_in_a_folder_that_is_gone_is_done_if_it_removes_and_foreign_if_no
     (store.path / REDO).write_bytes(redo.encode(redo.Redo(key, (step,))))
 
     with Folder.at(str(store.path)) as top:
-        told = recovery.outlook(top)
+        told = recovery.outlook(top).kind
     store.recover()
 
     assert told == becomes
