@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-FORM = '"rig-session/'
 
 
 def _lines(data: bytes) -> list[bytes]:
@@ -84,6 +83,31 @@ def _other_number(data: bytes, at: int) -> bytes:
     return b"".join(lines)
 
 
+def _other_place(data: bytes, at: int) -> bytes:
+    lines = _lines(data)
+    if lines:
+        at %= len(lines)
+        lines[at] = lines[at].replace(b'"seq":', b'"seq":1', 1)
+    return b"".join(lines)
+
+
+def _other_value(data: bytes, at: int) -> bytes:
+    """Put something of another kind in the place of a value."""
+    lines = _lines(data)
+    if not lines:
+        return data
+    line = lines[at % len(lines)]
+    found = [*_VALUE.finditer(line)]
+    if found:
+        one = found[at // 7 % len(found)]
+        lines[at % len(lines)] = line[: one.start(1)] + _STRANGE[at % 8] + line[one.end(1) :]
+    return b"".join(lines)
+
+
+_VALUE = re.compile(rb':("[^"\\]*"|-?[0-9]+|null|true|false)')
+_STRANGE = (b"-1", b"9" * 25, b"1.5", b'"x"', b"null", b"[]", b"{}", b"18446744073709551615")
+
+
 BYTES: dict[str, Callable[[bytes, int], bytes]] = {
     "drop a line": _drop_line,
     "double a line": _double_line,
@@ -101,6 +125,8 @@ BYTES: dict[str, Callable[[bytes, int], bytes]] = {
     "another format": _other_format,
     "another type": _other_type,
     "another number": _other_number,
+    "another place": _other_place,
+    "another value": _other_value,
     "empty object": lambda _, __: b"{}",
 }
 """What can be done to the bytes of one file; the number says where."""

@@ -203,7 +203,7 @@ def survey(log: OpenLog) -> Survey:
             kind = fields.get("type")
             if kind == "header" and not found.seqs and fields.get("format") != FORMAT:
                 other = str(fields.get("format"))
-            if kind == "header" and found.seqs and fields["seq"] == 0 and astray is None:
+            if kind == "header" and found.seqs and astray is None:
                 astray = fields
             if isinstance(kind, str) and kind not in TYPES and len(unknown) < _UNKNOWN_MAX:
                 unknown[kind] = None

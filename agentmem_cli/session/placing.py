@@ -56,12 +56,17 @@ class Found:
         """Which of them is the header; None: the log does not begin with one."""
         self.astray: set[int] = set()
         """Headers that stand behind other records."""
+        self.renumbered = False
+        """Whether the header has a ``seq`` that is not its own."""
 
     def add(self, seq: int, n: int, *, worth: int, header: bool) -> None:
         """Note the next record."""
-        if header and seq == 0 and not self.seqs:
+        if header and not self.seqs:
+            # Why by its place: a header that is not taken for one would get a second beside it.
             self.header = 0
-        elif header and seq == 0:
+            self.renumbered = seq != 0
+            seq = 0
+        elif header:
             self.astray.add(len(self.seqs))
         self.seqs.append(seq)
         self.ns.append(n)
@@ -86,7 +91,7 @@ def _is_sound(found: Found) -> bool:
         if seq != index or n <= last:
             return False
         last = n
-    return found.header == 0
+    return found.header == 0 and not found.renumbered
 
 
 def sorted_run(found: Found) -> tuple[set[int], int] | None:
@@ -184,7 +189,8 @@ class _Placing:
             lost = tuple((each, n - (seq - each)) for each in range(last_seq + 1, seq))
             assert all(last_n < each for _, each in lost)
             self._last = (seq, n)
-        if lost or how != KEPT or (seq, n) != (self._seqs[index], self._ns[index]):
+        renumbered = index == self._found.header and self._found.renumbered
+        if lost or renumbered or how != KEPT or (seq, n) != (self._seqs[index], self._ns[index]):
             self._placed[index] = Place(how, seq, n, lost)
 
     def _fit(self, index: int, following: int | None) -> None:

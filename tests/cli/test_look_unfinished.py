@@ -37,7 +37,6 @@ TRYING = (
     ("export", "one", "--as", "html"),
     ("export", "one", "--as", "markdown"),
     ("core", "show", "one", "human"),
-    ("value", "show", "one", "mood"),
 )
 
 

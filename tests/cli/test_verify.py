@@ -403,6 +403,24 @@ def test_a_map_that_was_cut_is_a_problem(root: Path, tmp_path: Path) -> None:
     assert _kinds_of("pi-s1") == ["bad-map"]
 
 
+def test_a_kept_source_without_its_map_is_told(root: Path, tmp_path: Path) -> None:
+    source = tmp_path / "talk.jsonl"
+    source.write_text(
+        '{"type":"session","version":3,"id":"s1","timestamp":"2026-05-05T11:20:00.000Z"}\n'
+        '{"type":"message","id":"aa00bb01","parentId":null,'
+        '"timestamp":"2026-05-05T11:20:01.000Z","message":{"role":"user","content":"hello"}}\n'
+    )
+    ok("import", str(source))
+    next((root / "pi-s1/files/plugins/import").glob("*.map.jsonl")).unlink()
+
+    findings = ok("verify", "pi-s1", "--json").object["findings"]
+
+    assert [(each["level"], each["kind"], each["where"]) for each in findings] == [
+        ("notice", "missing-map", "plugins/import/talk.jsonl")
+    ]
+    assert run("import", str(source)).status == 4
+
+
 def _kinds_of(session: str) -> list[str]:
     findings = run("verify", session, "--json").object["findings"]
     return [found["kind"] for found in findings if found["level"] == "problem"]

@@ -29,6 +29,9 @@ BAD: Final = "bad-map"
 AWAITED: Final = "missing-output"
 """`BadMap.kind` of what a whole map says was not to be had: no damage."""
 
+UNMAPPED: Final = "missing-map"
+"""`BadMap.kind` of a kept source whose map is gone: it is whole, and no import goes on with it."""
+
 LOST: Final = "lost-record"
 """`BadMap.kind` of what a log says is lost: no damage any more."""
 
@@ -43,7 +46,7 @@ class BadMap(NamedTuple):
     """Its name among the session's files; of a missing output the log that lacks it."""
     why: str
     kind: str = BAD
-    """`BAD`, `AWAITED` or `LOST`."""
+    """`BAD`, `AWAITED`, `UNMAPPED` or `LOST`."""
 
 
 def check_maps(
@@ -77,8 +80,9 @@ def check_maps(
     found: list[BadMap] = []
     checked: set[str] = set() if looked is None else looked
     known_indexes = dict(indexes or {})
-    for file in store.files():
-        if not (file.startswith(FOLDER) and file.endswith(MAP_END)):
+    names = [file for file in store.files() if file.startswith(FOLDER)]
+    for file in names:
+        if not file.endswith(MAP_END):
             continue
         checked.add(file)
         try:
@@ -100,7 +104,17 @@ def check_maps(
         there = noted(store)
         checked.update(each.stored for each in there)
         checked.update([NOTES] if there else [])
+        found += _unmapped(names, {each.stored for each in there})
     return found
+
+
+def _unmapped(names: list[str], beside: set[str]) -> Iterator[BadMap]:
+    """Yield the kept sources that no map belongs to."""
+    mapped = {name.removesuffix(MAP_END) for name in names if name.endswith(MAP_END)}
+    for name in names:
+        if name not in mapped and not name.endswith(MAP_END) and name not in {NOTES, *beside}:
+            why = "no map says what of it stands in the logs, so no import goes on with it"
+            yield BadMap(name, why, UNMAPPED)
 
 
 def _gone(file: str, lost: Counter[str], told: Counter[str]) -> Iterator[BadMap]:
