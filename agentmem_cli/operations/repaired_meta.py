@@ -9,6 +9,7 @@ from agentmem_cli.limits import META_BYTES_MAX
 from agentmem_cli.operations.listing import beginning_of, is_fresh, noted_sizes
 from agentmem_cli.operations.lost_logs import LostLog, lost_logs, noted_lost, with_lost
 from agentmem_cli.operations.metas import noted, rebuilt
+from agentmem_cli.operations.metas_told import told_wrong
 from agentmem_cli.operations.repaired import Mended
 from agentmem_cli.session.meta import META, BadMeta, SessionMeta
 from agentmem_cli.session.refiling import copied
@@ -17,6 +18,7 @@ from agentmem_cli.storage.layout import RECOVERED
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from agentmem_cli.operations.metas_told import Told
     from agentmem_cli.session.codec import JSON
     from agentmem_cli.storage.batch import DirBatch
     from agentmem_cli.storage.directory import DirStore
@@ -69,6 +71,8 @@ class Edits(NamedTuple):
     tails: Mapping[str, int]
     """Bytes at the end of a log that are no records, and go out of it. Where the meta knows them
     as written they were records once."""
+    told: Mapping[str, Told | None]
+    """What each log tells afterwards."""
 
 
 def mend_meta(view: StagedView, edits: Edits, now_ms: int) -> list[Mended]:
@@ -91,6 +95,7 @@ def mend_meta(view: StagedView, edits: Edits, now_ms: int) -> list[Mended]:
         data = view.store.read_file(META)
         seen = seen._replace(meta=data, meta_size=len(data))
     old, why = _read(seen) if there else (SessionMeta(), "there was none")
+    wrong: str | None = None
     lost = {} if why is not None else _lost(view, old, seen, edits)
     still = lost_logs(view.as_store(), old)
     is_back = still.keys() != noted_lost(old).keys()
@@ -99,6 +104,9 @@ def mend_meta(view: StagedView, edits: Edits, now_ms: int) -> list[Mended]:
         stays = why is not None or not changed
     else:
         stays = why is None and not changed and is_fresh(seen, old)
+        if stays:
+            wrong = told_wrong(view.as_store(), old, edits.told)
+            stays = wrong is None
     if stays:
         return []
     aside = None
@@ -113,6 +121,7 @@ def mend_meta(view: StagedView, edits: Edits, now_ms: int) -> list[Mended]:
     found = {log: LostLog(size, now_ms) for log, size in lost.items()}
     meta = with_lost(noted(before, sizes, started, edits.damaged), {**found, **still}.items())
     view.write_file(META, meta.encode())
+    why = why or wrong
     why = why or ("a log is whole again" if is_back else "it did not tell of them as they are")
     told = [Mended("meta", META, f"made anew from the logs ({why})", aside)]
     return told + [_told(log, size, seen, edits.tails) for log, size in lost.items()]

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from agentmem_cli.operations.lost import NamedBlobs
+from agentmem_cli.operations.metas_told import Told
 from agentmem_cli.operations.repaired import Left, Mended, Repaired, told_of
 from agentmem_cli.operations.repaired_meta import Edits, StagedView, mend_meta
 from agentmem_cli.operations.repaired_places import (
@@ -176,7 +177,12 @@ class _Work:
         for log in self._store.logs():
             damaged += len(self._end(log).damages)
         edits = Edits(
-            self._edited, bool(self._refused), damaged, ends=self._ends_put, tails=self._tails
+            self._edited,
+            bool(self._refused),
+            damaged,
+            ends=self._ends_put,
+            tails=self._tails,
+            told={log: self._end(log).told for log in self._store.logs()},
         )
         self._done += mend_meta(self._view, edits, self._wanted.now_ms)
         return self._done
@@ -323,6 +329,7 @@ class _End(NamedTuple):
     after: int | None
     """The id of the last message."""
     damages: tuple[Damage, ...]
+    told: Told | None
 
     @classmethod
     def of(cls, fold: LogFold) -> _End:
@@ -335,6 +342,7 @@ class _End(NamedTuple):
             conversation.next_aside,
             entries[-1].id if entries else None,
             tuple(fold.damages),
+            Told.of(fold),
         )
 
 

@@ -79,6 +79,7 @@ class _Work:
         self.found: list[Finding] = []
         self._progress = progress
         self._logs: dict[str, LogFold] = {}
+        self._sizes: dict[str, int] = {}
         self._records = 0
         self._messages = 0
         self._bytes = 0
@@ -173,6 +174,7 @@ class _Work:
             self.add(PROBLEM, "unreadable", log, words_of(error))
             return
         self._logs[log] = fold
+        self._sizes[log] = opened.size
         self._records += fold.records
         self._messages += len(fold.conversation)
         self._bytes += opened.size
@@ -306,6 +308,7 @@ class _Work:
 
     def meta(self) -> None:
         from agentmem_cli.operations.listing import is_fresh, noted_sizes
+        from agentmem_cli.operations.metas_told import Told, told_wrong
 
         if META not in self._there or self._is_unread(LOGS):
             return  # Why: without the logs nothing can be said of it.
@@ -323,9 +326,16 @@ class _Work:
             self.add(PROBLEM, "meta", META, f"{meta.trouble}; the logs tell the same")
         self._known_lost(meta)
         lost = self._lost(noted_sizes(meta) or {}, {log: size for log, size, _ in seen.logs})
-        if not (lost or meta.odd or is_fresh(seen, meta)):
+        fresh = is_fresh(seen, meta)
+        if not (lost or meta.odd or fresh):
             why = "not of the logs as they stand; a listing goes by the logs"
             self.add(NOTICE, "stale-meta", META, why)
+        # Why only then: one that grew meanwhile may have a meta that is newer than what was read.
+        if fresh and all(self._sizes.get(log) == size for log, size, _ in seen.logs):
+            told = {log: Told.of(fold) for log, fold in self._logs.items()}
+            wrong = told_wrong(self.store, meta, told)
+            if wrong is not None:
+                self.add(PROBLEM, "meta", META, wrong)
 
     def _why_unread(self, size: int) -> str:
         if size > META_BYTES_MAX:

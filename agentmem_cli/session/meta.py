@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agentmem_cli.limits import META_BYTES_MAX, TITLE_CHARACTERS_MAX
+from agentmem_cli.limits import META_BYTES_MAX, TITLE_CHARACTERS_MAX, U64_MAX
 from agentmem_cli.session.codec import dumps, loads_fast, loads_object
 
 if TYPE_CHECKING:
@@ -90,7 +90,13 @@ class SessionMeta(NamedTuple):
             {} if value.keys() <= _SHAPES.keys() else _unknown(value),
         )
         odd = _odd(value, meta.labels)
-        return meta._replace(odd=odd) if odd else meta
+        if not odd:
+            return meta
+        return meta._replace(
+            odd=odd,
+            updated=None if "updated" in odd else meta.updated,
+            messages=None if "messages" in odd else meta.messages,
+        )
 
     @property
     def trouble(self) -> str | None:
@@ -163,12 +169,22 @@ def _odd(value: Object, labels: dict[str, str]) -> tuple[str, ...]:
     odd = [
         key
         for key, shape in _SHAPES.items()
-        if (item := value.get(key)) is not None and type(item) is not shape
+        if (item := value.get(key)) is not None
+        and (type(item) is not shape or (shape is int and not _is_number(key, item)))
     ]
     told = value.get("labels")
     if isinstance(told, dict) and len(told) != len(labels):
         odd.append("labels")
     return tuple(odd)
+
+
+def _is_number(key: str, item: JSON) -> bool:
+    """Whether a number is one that a time or a count can be, to a reader of 64 bits too."""
+    assert isinstance(item, int)
+    return (0 if key == "messages" else _TIME_MIN) <= item <= U64_MAX
+
+
+_TIME_MIN: Final = -1 << 63
 
 
 def _unknown(value: Object) -> Object:
