@@ -31,6 +31,7 @@ FATES: Final = {
     "structural": "in an id, a time, a signature or a number; never masked",
     "name": "in a name; rename gives another",
     "bytes": "in bytes that are no text; never masked",
+    "stray": "in no log and no file of the session; gc removes what a stopped command left",
     "allowed": "kept on purpose",
     "unsure": "not sure; --aggressive masks it",
 }

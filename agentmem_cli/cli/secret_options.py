@@ -319,8 +319,9 @@ def targets_of(
         NotFoundError: A word fits nothing.
     """
     from agentmem_cli.cli.many import sessions_meant
-    from agentmem_cli.operations.outside import gather
+    from agentmem_cli.operations.outside import Passed, gather
     from agentmem_cli.operations.secrets.working import Target
+    from agentmem_cli.storage.care import left_in_root
 
     if files:
         if everything or sought.given:
@@ -329,7 +330,14 @@ def targets_of(
         targets = [Target(path, path, is_session=False) for path in gathered.files]
         return Meant(targets, gathered.passed, gathered.removed)
     found = sessions_meant(settings, words, sought, everything=everything, or_files=True)
-    return Meant([Target(each.id, each.path, is_session=True) for each in found], [], [])
+    passed: list[Passed] = []
+    if everything and not sought.given:
+        root = str(settings.root)
+        passed = [
+            Passed(f"{root}/{each.name}", f"{each.why}; gc --all removes it")
+            for each in left_in_root(root)
+        ]
+    return Meant([Target(each.id, each.path, is_session=True) for each in found], passed, [])
 
 
 def size_of(targets: Sequence[Target]) -> int:

@@ -160,6 +160,9 @@ def _once(staged: Staged, with_: Rewrite, wishes: _Wishes) -> Rewritten:
     done = work.done()
     if done.changed and hasattr(staged.batch, "clears"):
         staged.batch.clears = True
+    elif not done.changed and hasattr(staged.batch, "sweep"):
+        # Why: a rewrite that was killed when all was done may have left its old bytes.
+        staged.batch.sweep()
     return done
 
 

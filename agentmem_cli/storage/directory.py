@@ -323,6 +323,28 @@ class DirStore(Pinned):
         with self._top() as root:
             return [] if root is None else listing.leftovers(root)
 
+    def astray(self) -> list[str]:
+        """Return the relative paths of what is no log, no file and no lock of it, sorted.
+
+        What a stopped program left is among them, and what somebody put there: files, links,
+        pipes; not folders, and not what this very program is writing.
+        """
+        own = {LOCK, *map(log_path, self.logs()), *map(file_path, self.files())}
+        live = self._held.live if self._held else ()
+        with self._top() as root:
+            found = set() if root is None else set(listing.all_below(root)) - own
+        return sorted(path for path in found if split(path)[1] not in live)
+
+    def open_astray(self, path: str) -> OpenLog:
+        """Open what `astray` named; ``FileNotFoundError`` where it is gone.
+
+        Raises:
+            OSError: It is no regular file, or the system refused.
+        """
+        folders, last = split(path)
+        with self._at() as root, root.walk(folders) as folder:
+            return OpenLog(folder.open(last, os.O_RDONLY))
+
     def loose(self) -> list[str]:
         """Return the relative paths of what group or others may get at, sorted."""
         if os.name == "nt":

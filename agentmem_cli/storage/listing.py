@@ -116,6 +116,23 @@ def _session(root: Place) -> Iterator[tuple[str, os.DirEntry[str]]]:
                     yield f"{entry.name}/{path}", inner
 
 
+def all_below(folder: Place) -> Iterator[str]:
+    """Yield the relative path of all below *folder* that is no folder; no link is followed."""
+    waiting = [""]
+    while waiting:
+        above = waiting.pop()
+        try:
+            here = folder.walk(above.split("/")[:-1])
+        except FileNotFoundError:
+            continue  # removed since it was seen
+        with here:
+            for entry in here.entries():
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(f"{above}{entry.name}/")
+                else:
+                    yield above + entry.name
+
+
 def walk(folder: Place, *, leftovers_too: bool = False) -> Iterator[tuple[str, os.DirEntry[str]]]:
     """Yield each entry below *folder* with its relative path, folders before what they hold.
 

@@ -8,11 +8,12 @@ if TYPE_CHECKING:
     from agentmem_cli.operations.secrets.spans import Confidence
     from agentmem_cli.session.tokens import Path
 
-Fate = Literal["mask", "structural", "name", "bytes", "allowed", "unsure"]
+Fate = Literal["mask", "structural", "name", "bytes", "stray", "allowed", "unsure"]
 """``mask``: it is masked. ``structural``: an id, a time, a signature,
 a number: told, not changed.
-``name``: the name of a file or session. ``bytes``: in bytes that are no text. ``allowed``:
-the user keeps it. ``unsure``: not masked unless ``--aggressive``."""
+``name``: the name of a file or session. ``bytes``: in bytes that are no text. ``stray``: in
+something that is no log and no file of the session. ``allowed``: the user keeps it.
+``unsure``: not masked unless ``--aggressive``."""
 
 
 class Place(NamedTuple):
@@ -79,7 +80,7 @@ class Findings:
 
     def left(self) -> list[Finding]:
         """Return what stays though it is sure: in structure, names, bytes that are no text."""
-        return [row for row in self.rows if row.fate in {"structural", "name", "bytes"}]
+        return [row for row in self.rows if row.fate in {"structural", "name", "bytes", "stray"}]
 
 
 def beyond(rows: list[Finding], told: list[Finding]) -> list[Finding]:

@@ -12,6 +12,7 @@ from agentmem_cli.operations.secrets.findings import Place
 from agentmem_cli.operations.secrets.masking import is_document
 from agentmem_cli.operations.secrets.sessions import (
     Unpacking,
+    astray,
     file_name,
     how_to_read,
     log_name,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from agentmem_cli.operations.secrets.findings import Finding
     from agentmem_cli.operations.secrets.masking import Masker
     from agentmem_cli.operations.secrets.sessions import Looked
-    from agentmem_cli.storage.store import LogFile
+    from agentmem_cli.storage.store import LogFile, Store
 
 
 class Unproven(AgentMemError):
@@ -65,6 +66,7 @@ class Whole(Protocol):
 
 
 def prove(
+    store: Store,
     staged: Whole,
     masker: Masker,
     looked: Looked,
@@ -73,8 +75,10 @@ def prove(
 ) -> list[Finding]:
     """Return every masked value that would still be in the session.
 
-    Their fate tells which stay on purpose (``structural``, ``name``, ``bytes``) and which
-    should not be there (``mask``).
+    What is no log and no file of it is read as it lies there.
+
+    Their fate tells which stay on purpose (``structural``, ``name``, ``bytes``, ``stray``) and
+    which should not be there (``mask``).
     """
     proof = _Proof(masker, advance or _pass_by)
     for log in staged.logs():
@@ -87,6 +91,9 @@ def prove(
             proof.file(file, opened)
     if name is not None:
         proof.name(name, name)
+    for path, stray in astray(store, []):
+        with stray:
+            proof.stray(path, stray)
     for where in sorted(looked.marks.streamed):
         folder, _, rest = where.partition("/")
         if folder == "files" and rest in staged.files():
@@ -140,6 +147,15 @@ class _Proof:
                 self._advance(len(data))
                 return
         self.lines(where, Reader(opened))
+
+    def stray(self, path: str, opened: LogFile) -> None:
+        before = len(self.left)
+        self.name(path, path)
+        self.lines(path, Reader(opened))
+        rows = self.left[before:]
+        self.left[before:] = [
+            row._replace(fate="stray") if row.fate == "mask" else row for row in rows
+        ]
 
     def _bytes(self, where: str, data: bytes) -> None:
         if self._masker.hits(data):

@@ -188,7 +188,7 @@ def _masked(
     gone = {f"files/blobs/{name}" for name in wishes.drop_blobs}
 
     def check(staged: Staged) -> None:
-        found = prove(staged, masker, looked, wishes.name, advance)
+        found = prove(store, staged, masker, looked, wishes.name, advance)
         if any(row.fate == "mask" for row in found):
             raise Unproven([row for row in found if row.fate == "mask"])
         left.extend(found)

@@ -26,6 +26,8 @@ _FATES: Final = {
     "structural": "it is an id, a signature or the like, which is never masked",
     "name": "it stands in a name; rename gives another one",
     "bytes": "it stands in bytes that are no text; redact --drop-blobs gives them up",
+    "stray": "it stands in no log and no file of the session; "
+    "gc removes what a stopped command left",
     "allowed": "it is kept on purpose",
     "unsure": "it is unsure; --aggressive masks it",
 }

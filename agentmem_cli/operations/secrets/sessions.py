@@ -18,6 +18,7 @@ from agentmem_cli.session.mapping import seems_lines
 from agentmem_cli.session.refiling import copied
 from agentmem_cli.session.rewriting import HEAD_BYTES
 from agentmem_cli.session.textual import is_textual, why_unread
+from agentmem_cli.storage.directory import DirStore
 from agentmem_cli.storage.layout import RECOVERED
 from agentmem_cli.storage.seen import Seen, see
 from agentmem_cli.storage.store import open_file_of, open_log_of
@@ -81,9 +82,43 @@ def look_at_session(
             _name(search, file_name(file), file)
             with open_file_of(store, file) as opened:
                 _file(search, file, opened)
+        for path, stray in astray(store, search.findings.unread):
+            with stray:
+                _astray(search, path, stray)
         if name is not None:
             _name(search, name, name)
     return Looked(search.findings, search.marks, seen)
+
+
+def astray(store: Store, unread: list[Unread]) -> Iterator[tuple[str, LogFile]]:
+    """Yield what lies in a session and is no log and no file of it, opened, by its path.
+
+    A command that was killed leaves such, with old bytes in it; or somebody has put it there.
+
+    Args:
+        store: The session.
+        unread: Gets what cannot be looked into: a link, a pipe.
+    """
+    if not isinstance(store, DirStore):
+        return
+    for path in store.astray():
+        try:
+            yield path, store.open_astray(path)
+        except FileNotFoundError:
+            continue  # a program that is at work has taken it away
+        except OSError as error:
+            unread.append(Unread(Place(path), error.strerror or str(error)))
+
+
+def _astray(search: Search, path: str, opened: LogFile) -> None:
+    """Look at what no rewrite changes."""
+    _name(search, path, path)
+    before = len(search.findings.rows)
+    search.lines(path, Reader(opened))
+    rows = search.findings.rows
+    rows[before:] = [
+        row._replace(fate="stray") if row.fate == "mask" else row for row in rows[before:]
+    ]
 
 
 def masker_of(store: Store, looked: Looked, looking: Looking) -> Masker:

@@ -28,6 +28,7 @@ from agentmem_cli.operations.secrets.single import SingleFile
 from agentmem_cli.operations.secrets.told import BLOBS, Row, Skipped, Veil, rows_of, skipped_of
 from agentmem_cli.session.rewriting import HEAD_BYTES
 from agentmem_cli.session.textual import why_unread
+from agentmem_cli.storage.layout import is_part_of_ours
 from agentmem_cli.storage.seen import IDLE_MS, refuse_busy
 from agentmem_cli.storage.swapping import Swap
 
@@ -174,11 +175,14 @@ def _session(
     if how.redact:
         # Why before the look: it is the long part.
         refuse_busy(store, how.if_idle_ms, how.now_ms, locked=False)
+        if any(map(is_part_of_ours, store.leftovers())):
+            # Why: what a redaction that was killed has left has the old bytes in it.
+            store.tidy()
     looked = look_at_session(store, looking, advance, name)
     if not how.redact:
         if looked.findings.values:
             masker = masker_of(store, looked, looking)
-            found = prove(store, masker, looked, name, None)
+            found = prove(store, store, masker, looked, name, None)
             looked.findings.rows = with_others(looked.findings.rows, found)
         return _told(looked.findings, how, looking, target)
     dropped = _bytes_of(looked) if how.drop_blobs else ()

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from agentmem_cli.operations.secrets.sessions import Looked
     from agentmem_cli.session.codec import JSON, Object
     from agentmem_cli.session.staged import Staged
+    from agentmem_cli.storage.store import Store
 
 SECRET = token(11)
 START_MS = 1_700_000_000_000
@@ -578,9 +579,9 @@ def test_the_proof_reads_every_file_and_log(
     read = proof.prove
 
     def count(
-        staged: Staged, masker: Masker, looked: Looked, name: str | None, _: object
+        store: Store, staged: Staged, masker: Masker, looked: Looked, name: str | None, _: object
     ) -> list[Finding]:
-        return read(staged, masker, looked, name, seen.append)
+        return read(store, staged, masker, looked, name, seen.append)
 
     monkeypatch.setattr(redaction, "prove", count)
     made_session.redact()
