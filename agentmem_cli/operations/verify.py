@@ -19,7 +19,7 @@ from agentmem_cli.operations.watching_logs import LogWatch
 from agentmem_cli.session.fold import LogFold
 from agentmem_cli.session.images import BLOB_FOLDER, check_blob
 from agentmem_cli.session.keys import SESSION
-from agentmem_cli.session.lines import TOO_DEEP
+from agentmem_cli.session.lines import TOO_DEEP, TORN
 from agentmem_cli.session.meta import META, BadMeta, SessionMeta
 from agentmem_cli.session.pairing import MERGEABLE, UNANSWERED, UNASKED
 from agentmem_cli.session.reader import open_log
@@ -141,8 +141,7 @@ class _Work:
         """Name what a program left that was stopped; one that is at work has left nothing yet."""
         found = set(self.names(self.store.leftovers, ""))
         if found and at_work(self.store):
-            why = "a program is changing the session now; look again when it has ended"
-            self.add(NOTICE, "in-use", "", why)
+            self._in_use()
             return
         # Why again: one may have ended since.
         for name in sorted(found.intersection(self.names(self.store.leftovers, ""))):
@@ -151,6 +150,11 @@ class _Work:
             else:
                 why = "left behind by a program that was stopped; the next change takes ours away"
                 self.add(PROBLEM, "leftover", name, why)
+
+    def _in_use(self) -> None:
+        if all(each.kind != "in-use" for each in self.found):
+            why = "a program is changing the session now; look again when it has ended"
+            self.add(NOTICE, "in-use", "", why)
 
     def unfinished(self) -> None:
         redo = self.store.path / REDO
@@ -182,6 +186,9 @@ class _Work:
             self.add(NOTICE, "empty-log", log, f"{opened.size} bytes, no record")
         for damage in fold.damages:
             why = damage.why
+            if damage.kind == TORN and at_work(self.store):
+                self._in_use()
+                continue
             if damage.kind == TOO_DEEP:
                 why = f"{why}: this line was not checked"
             self.found.append(

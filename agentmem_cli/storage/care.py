@@ -8,11 +8,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from agentmem_cli.storage.files import Folder, remove_tree
-from agentmem_cli.storage.layout import LOCK, STAGES, TRASH, is_leftover, split
+from agentmem_cli.storage.layout import STAGES, TRASH, is_leftover, split
 from agentmem_cli.storage.listing import leftovers, loose
 from agentmem_cli.storage.locks import held
 from agentmem_cli.storage.recovery import WHOLE, outlook
 from agentmem_cli.storage.rescue import kept_names
+from agentmem_cli.storage.settling import is_held
 from agentmem_cli.storage.swapping import PART
 from agentmem_cli.storage.sweeping import clear
 
@@ -52,7 +53,7 @@ def left_in_root(root: str) -> list[Left]:
         found += [
             Left(f"{STAGES}/{name}", _STAGE)
             for name in _names(stages, folders=True)
-            if not _is_held(os.path.join(stages, name))
+            if not is_held(os.path.join(stages, name))
         ]
         found += [Left(f"{STAGES}/{name}", _ODD) for name in _names(stages, folders=False)]
     return sorted(found)
@@ -98,31 +99,7 @@ def at_work(store: DirStore) -> bool:
 
     Where a system or a disk has no ``flock`` the answer is no.
     """
-    return _is_held(str(store.path))
-
-
-def _is_held(folder: str) -> bool:
-    """Whether another program, or another part of this one, holds the lock in *folder*."""
-    try:
-        import fcntl
-    except ImportError:
-        return False
-    try:
-        descriptor = os.open(
-            os.path.join(folder, LOCK), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-        )
-    except OSError:
-        return False
-    try:
-        # Why shared: two that look at once do not take each other for one that changes it.
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False  # no locks here, so nobody has one
-    finally:
-        os.close(descriptor)
-    return False
+    return is_held(str(store.path))
 
 
 def unfinished(store: DirStore) -> tuple[str, list[str]]:

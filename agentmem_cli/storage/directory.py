@@ -24,6 +24,7 @@ from agentmem_cli.storage.layout import (
 from agentmem_cli.storage.logfile import OpenLog
 from agentmem_cli.storage.names import check_log_name, check_name
 from agentmem_cli.storage.pinned import Pinned
+from agentmem_cli.storage.settling import settled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -199,11 +200,16 @@ class DirStore(Pinned):
             return read_below(root, log_path(name))
 
     def open_log(self, name: str) -> OpenLog:
-        """Open the log as it is now; ``FileNotFoundError`` where there is none."""
+        """Open the log as it is now; ``FileNotFoundError`` where there is none.
+
+        While a program that holds the session's lock is writing its last line, that is waited for.
+        """
         check_log_name(name)
-        folders, last = split(log_path(name))
-        with self._at() as root, root.walk(folders) as folder:
-            return OpenLog(folder.open(last, os.O_RDONLY))
+        path = log_path(name)
+        log = self._open(path)
+        if self._held or log.is_ended():
+            return log
+        return settled(log, lambda: self._open(path), self._root)
 
     def append_log(self, name: str, length: int, data: bytes) -> None:
         """Put *data* at the end of a log of *length* bytes; else ``LogChanged``."""
@@ -245,9 +251,7 @@ class DirStore(Pinned):
     def open_file(self, name: str) -> OpenLog:
         """Open a file to read it in pieces; ``FileNotFoundError`` where there is none."""
         check_name(name)
-        folders, last = split(file_path(name))
-        with self._at() as root, root.walk(folders) as folder:
-            return OpenLog(folder.open(last, os.O_RDONLY))
+        return self._open(file_path(name))
 
     def remove_file(self, name: str) -> None:
         """Remove *name*; one that is absent is fine."""
@@ -300,6 +304,11 @@ class DirStore(Pinned):
         check_name(name)
         return self._stat(file_path(name))
 
+    def _open(self, path: str) -> OpenLog:
+        folders, last = split(path)
+        with self._at() as root, root.walk(folders) as folder:
+            return OpenLog(folder.open(last, os.O_RDONLY))
+
     def _stat(self, path: str) -> Stat:
         folders, name = split(path)
         with self._at() as root, root.walk(folders) as folder:
@@ -336,14 +345,8 @@ class DirStore(Pinned):
         return sorted(path for path in found if split(path)[1] not in live)
 
     def open_astray(self, path: str) -> OpenLog:
-        """Open what `astray` named; ``FileNotFoundError`` where it is gone.
-
-        Raises:
-            OSError: It is no regular file, or the system refused.
-        """
-        folders, last = split(path)
-        with self._at() as root, root.walk(folders) as folder:
-            return OpenLog(folder.open(last, os.O_RDONLY))
+        """Open what `astray` named, where it is a file; ``FileNotFoundError`` where it is gone."""
+        return self._open(path)
 
     def loose(self) -> list[str]:
         """Return the relative paths of what group or others may get at, sorted."""

@@ -63,6 +63,14 @@ class OpenLog:
             WATCH.tell(size, 0)
         return size
 
+    def is_ended(self) -> bool:
+        """Whether its last byte ends a line, as it does where nobody is writing one.
+
+        Raises:
+            OSError: The disk refused.
+        """
+        return not self.size or pread(self.descriptor, 1, self.size - 1) == b"\n"
+
     def lines(self, start: int = 0) -> Iterator[bytes]:
         r"""Yield the lines from byte *start* on, split on ``\n`` alone, each with its end.
 
