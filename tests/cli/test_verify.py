@@ -525,10 +525,8 @@ def test_a_folder_that_cannot_be_read_is_named_and_stops_nothing_else(
     inside = folder.stat()
 
     def scandir(place: str | int = ".") -> object:
-        if os.path.samestat(os.stat(place), inside):
-            raise PermissionError(
-                errno.EACCES, os.strerror(errno.EACCES), str(root / "one" / closed)
-            )
+        if os.path.samestat(os.stat(place), inside):  # noqa: PTH116 - it may be a descriptor
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
         return real(place)
 
     monkeypatch.setattr(os, "scandir", scandir)
@@ -545,5 +543,5 @@ def test_a_folder_that_cannot_be_read_is_named_and_stops_nothing_else(
 
 
 def _picture() -> Object:
-    data = {"type": "url", "value": "blob:" + "1" * 64 + ".png"}
+    data: Object = {"type": "url", "value": "blob:" + "1" * 64 + ".png"}
     return {"role": "user", "content": [{"type": "image", "data": data}]}
