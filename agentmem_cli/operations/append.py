@@ -253,6 +253,9 @@ def agent_to_append(store: DirStore, words: str | None) -> tuple[str, str | None
         raise UsageError(msg)
     if words in agents:
         return words, None
+    if words.startswith("-"):
+        msg = f"{words!r} begins with a dash; commands would take it for an option"
+        raise UsageError(msg)
     safe = safe_name(words)
     if safe in agents:
         return safe, None

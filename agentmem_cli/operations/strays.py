@@ -6,6 +6,7 @@ A check that passed over it in silence would be cleaner than its reading was.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -48,11 +49,12 @@ NO_FILE: Final = "no-file"
 
 
 def strays(session: Path) -> Iterator[Stray]:
-    """Yield the links, and what is neither a log nor a file, below ``logs/`` and ``files/``.
+    """Yield the links, and what is neither a log nor a file.
 
     Leftovers are none; links are not followed.
     """
     yield from _no_files(session)
+    yield from _beside(session)
     for top in (LOGS, FILES):
         if (session / top).is_symlink():
             yield Stray(top, LINK)
@@ -65,6 +67,15 @@ def strays(session: Path) -> Iterator[Stray]:
                     yield Stray(where, LINK)
                 elif not _is_known(where, above / name):
                     yield Stray(where, _kind_of(where, above / name))
+
+
+def _beside(session: Path) -> Iterator[Stray]:
+    """Yield what stands beside the two folders and is none of the session's."""
+    with suppress(FileNotFoundError), os.scandir(session) as entries:
+        names = sorted(entry.name for entry in entries)
+        for name in names:
+            if name not in {LOGS, FILES, LOCK, REDO} and not is_leftover(name):
+                yield Stray(name, STRAY)
 
 
 def _no_files(session: Path) -> Iterator[Stray]:

@@ -336,12 +336,13 @@ class DirStore(Pinned):
         """Return the relative paths of what is no log, no file and no lock of it, sorted.
 
         What a stopped program left is among them, and what somebody put there: files, links,
-        pipes; not folders, and not what this very program is writing.
+        pipes, and folders in which nothing is, these with a slash at their end; not what this
+        very program is writing.
         """
-        own = {LOCK, *map(log_path, self.logs()), *map(file_path, self.files())}
+        own = {*map(log_path, self.logs()), *map(file_path, self.files())}
         live = self._held.live if self._held else ()
         with self._top() as root:
-            found = set() if root is None else set(listing.all_below(root)) - own
+            found = [] if root is None else listing.astray(root, own)
         return sorted(path for path in found if split(path)[1] not in live)
 
     def open_astray(self, path: str) -> OpenLog:

@@ -7,9 +7,12 @@ import stat
 from typing import TYPE_CHECKING
 
 from agentmem_cli.storage.layout import (
+    BLOBS,
     FILES,
+    LOCK,
     LOG_END,
     LOGS,
+    PLUGINS,
     REDO,
     TRASH,
     is_leftover,
@@ -116,21 +119,39 @@ def _session(root: Place) -> Iterator[tuple[str, os.DirEntry[str]]]:
                     yield f"{entry.name}/{path}", inner
 
 
-def all_below(folder: Place) -> Iterator[str]:
-    """Yield the relative path of all below *folder* that is no folder; no link is followed."""
+def astray(root: Place, own: set[str]) -> Iterator[str]:
+    """Yield the relative paths below *root* that are not among its *own*; no link is followed.
+
+    A folder is told with a slash at its end, and only where it is empty; a lock only where it
+    is not.
+    """
     waiting = [""]
     while waiting:
         above = waiting.pop()
         try:
-            here = folder.walk(above.split("/")[:-1])
+            here = root.walk(above.split("/")[:-1])
         except FileNotFoundError:
             continue  # removed since it was seen
+        is_empty = bool(above) and above not in _ITS_FOLDERS
         with here:
             for entry in here.entries():
+                is_empty = False
+                path = above + entry.name
                 if entry.is_dir(follow_symlinks=False):
-                    waiting.append(f"{above}{entry.name}/")
-                else:
-                    yield above + entry.name
+                    waiting.append(f"{path}/")
+                elif path not in own and not _is_empty_lock(path, entry):
+                    yield path
+        if is_empty:
+            yield above
+
+
+_ITS_FOLDERS = {f"{LOGS}/", f"{FILES}/", f"{FILES}/{BLOBS}", f"{FILES}/{PLUGINS}"}
+
+
+def _is_empty_lock(path: str, entry: os.DirEntry[str]) -> bool:
+    if path != LOCK or not entry.is_file(follow_symlinks=False):
+        return False
+    return entry.stat(follow_symlinks=False).st_size == 0
 
 
 def walk(folder: Place, *, leftovers_too: bool = False) -> Iterator[tuple[str, os.DirEntry[str]]]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 
+from agentmem_cli.storage.directory import DirStore
 from tests.cli.running import join, ok, run, tree, turns, write
 from tests.e2e.torture import SECRET, fill
 from tests.unit.storage.faults import calls_of, die_at
@@ -88,13 +90,60 @@ def test_a_link_and_a_pipe_are_told_as_not_looked_into(
     assert (done.objects[-1]["clean"], done.objects[-1]["unread"]) == (False, 1)
 
 
-def test_a_name_is_looked_at_too(session: Path) -> None:
-    _put(session, f"logs/{WORD}.txt", "")
+@pytest.mark.parametrize(
+    "where",
+    [f"logs/{WORD}.txt", f"{WORD}/", f"files/plugins/{WORD}/", f"files/{WORD}|", f"old/{WORD}@"],
+)
+def test_a_name_is_looked_at_too(session: Path, where: str) -> None:
+    path = session / where.rstrip("/|@")
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if where.endswith("/"):
+        path.mkdir()
+    elif where.endswith("|"):
+        os.mkfifo(path)
+    elif where.endswith("@"):
+        path.symlink_to("/nowhere")
+    else:
+        path.write_text("")
 
-    done = _scan("one")
+    for done in (_scan("one"), _redact()):
+        assert done.status == 1
+        assert WORD not in done.out + done.err
 
-    assert done.status == 1
-    assert WORD not in done.out + done.err
+
+def test_the_empty_folders_of_a_session_are_its_own(session: Path) -> None:
+    for name in ("files/blobs", "files/plugins"):
+        (session / name).mkdir(mode=0o700, parents=True)
+
+    assert _scan("one").status == 0
+    assert DirStore.open(session).astray() == []
+
+
+def test_a_lock_that_says_something_is_looked_into(session: Path) -> None:
+    _put(session, ".rig-memory.lock", WORD)
+
+    assert _scan("one").status == 1
+
+
+@pytest.mark.parametrize("packed", [gzip.compress(b"it says"), "it says so".encode("utf-16")])
+@pytest.mark.parametrize("rules", [True, False])
+def test_what_is_packed_behind_lines_of_text_is_told_as_not_looked_into(
+    session: Path, packed: bytes, rules: bool
+) -> None:
+    path = session / "logs/main.jsonl"
+    path.write_bytes(path.read_bytes() + packed + b"\n")
+    words = () if rules else ("--no-rules", "--literals", "-")
+
+    def look() -> Done:
+        return run("scan", "one", "--json", *words, stdin=WORD.encode() + b"\n")
+
+    for _ in range(2):
+        done = look()
+        assert done.status == 1
+        assert done.objects[-1]["clean"] is False
+        assert done.objects[-1]["unread"] >= 1
+        run("repair", "one", "--force")
+    assert len(list(session.glob("files/recovered/*"))) == 1
 
 
 @pytest.mark.parametrize("where", [each for each in PLACES if not each.endswith(OURS)])

@@ -8,20 +8,20 @@ them, so that a key on several lines is one thing.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from itertools import accumulate
-from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from agentmem_cli.operations.secrets.blocks import blocks, lines_of
 from agentmem_cli.operations.secrets.deltas import Run, Streams, joined, may_stream
 from agentmem_cli.operations.secrets.findings import Findings, Place, beyond
+from agentmem_cli.operations.secrets.gathering import Gathering, by_line
 from agentmem_cli.operations.secrets.here import Here
 from agentmem_cli.operations.secrets.looking import Eye, Found, gathered
-from agentmem_cli.operations.secrets.marks import Marks, Spot, Streamed, event_key
+from agentmem_cli.operations.secrets.marks import Marks, event_key
 from agentmem_cli.operations.secrets.plain import Characters, Plain
 from agentmem_cli.operations.secrets.quick import text_of_json
+from agentmem_cli.operations.secrets.unreadable import unread_line, unread_lines
 from agentmem_cli.session.codec import loads
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from agentmem_cli.operations.secrets.blocks import Block, Readable
     from agentmem_cli.operations.secrets.findings import Finding
+    from agentmem_cli.operations.secrets.gathering import Seen, Text
     from agentmem_cli.operations.secrets.looking import Looking
 
 AHEAD_MAX: Final = 6
@@ -45,12 +46,6 @@ TOGETHER_BYTES: Final = 8 << 10
 A call of the engine costs as much as some kilobytes, and each rule that may fit goes over
 all of them.
 """
-
-TEXT_BYTES: Final = 256 << 10
-"""Bytes of lines of a text that are looked at together."""
-
-TEXT_OVERLAP: Final = 16 << 10
-"""Bytes that two such looks have in common: more than any key on several lines."""
 
 _SEALED: Final = re.compile(rb'"encrypted_?[cC]ontent"\s*:\s*"|"redacted_thinking"')
 
@@ -69,22 +64,11 @@ class _Line(NamedTuple):
     raw: bytes
 
 
-class _Text(NamedTuple):
-    line: int
-    raw: bytes
-    skip: int
-    """Bytes at the beginning that were looked at already."""
-
-
-_Seen: TypeAlias = "tuple[bytes, Found]"
-"""An event's key, and what it holds."""
-
-
 class _Held(NamedTuple):
     """What a block holds, in the order of its lines."""
 
     events: int
-    each: list[_Line | _Seen]
+    each: list[_Line | Seen]
 
 
 class Search:
@@ -110,7 +94,7 @@ class Search:
         threads = max(1, looking.threads)
         self._pool = Here() if here else ThreadPoolExecutor(threads, "agentmem-scan")
         self._blocks: deque[Future[_Held]] = deque()
-        self._waiting: deque[Future[list[_Seen]] | list[_Seen]] = deque()
+        self._waiting: deque[Future[list[Seen]] | list[Seen]] = deque()
 
     def __enter__(self) -> Self:
         return self
@@ -126,11 +110,13 @@ class Search:
 
     def lines(self, name: str, source: Readable, *, is_log: bool = False) -> None:
         """Look at a source line by line."""
-        text = _Gathering()
+        text = Gathering()
         streams = Streams()
         before = len(self.findings.rows)
         for block in blocks(source):
             self.seen(block.data)
+            if self.eye.is_blind:
+                self.findings.unread += unread_lines(name, block)
             # Why here: till the rules are ready the other threads wait, and this one need not.
             events = None if self.eye.is_ready else list(_events(block))
             self._blocks.append(self._pool.submit(self._look, name, block, is_log, events))
@@ -172,7 +158,7 @@ class Search:
         if self._advance is not None:
             self._advance(len(data))
 
-    def _ordered(self, name: str, text: _Gathering, keep: int) -> None:
+    def _ordered(self, name: str, text: Gathering, keep: int) -> None:
         """Take what blocks hold, in the order of the lines, until only *keep* are ahead."""
         while len(self._blocks) > keep:
             held = self._blocks.popleft().result()
@@ -182,12 +168,13 @@ class Search:
                     self._text(name, text.flush())
                     self._waiting.append([each])
                     continue
+                self.findings.unread += unread_line(name, each.line, each.raw)
                 if each.line != text.next:
                     self._text(name, text.flush())
                 self._text(name, text.add(each.line, each.raw))
             self._gather(AHEAD_MAX)
 
-    def _text(self, name: str, text: _Text | None) -> None:
+    def _text(self, name: str, text: Text | None) -> None:
         if text is not None:
             self.findings.events += 1
             self._waiting.append(self._pool.submit(self._look_at_text, name, text))
@@ -220,7 +207,7 @@ class Search:
         # turn behind each call of the engine, some milliseconds after one of microseconds.
         if self.eye.is_blind:
             return _Held(sum(1 for _ in lines_of(block.data)), [])
-        found: list[_Line | _Seen] = []
+        found: list[_Line | Seen] = []
         small: list[_Event] = []
         size = count = 0
         for event in _events(block) if events is None else events:
@@ -240,15 +227,15 @@ class Search:
         found += self._together(name, small, is_log=is_log)
         return _Held(count + len(small), found)
 
-    def _look_at_text(self, name: str, text: _Text) -> list[_Seen]:
-        return list(_by_line(text, self.eye.plain(Plain(text.raw), Place(name, text.line))))
+    def _look_at_text(self, name: str, text: Text) -> list[Seen]:
+        return list(by_line(text, self.eye.plain(Plain(text.raw), Place(name, text.line))))
 
-    def _together(self, name: str, events: list[_Event], *, is_log: bool) -> Iterator[_Seen]:
+    def _together(self, name: str, events: list[_Event], *, is_log: bool) -> Iterator[Seen]:
         """Look at events in one go, since most hold nothing; then at each that may."""
         for index in self.eye.touched([each.text or b"" for each in events]) if events else ():
             yield self._one(name, events[index], is_log=is_log)
 
-    def _one(self, name: str, each: _Event, *, is_log: bool) -> _Seen:
+    def _one(self, name: str, each: _Event, *, is_log: bool) -> Seen:
         place = Place(name, each.line, _stamp(each.raw) if is_log else None)
         return event_key(each.raw), self.eye.look(each.raw, place, is_record=is_log)
 
@@ -300,98 +287,6 @@ def _event(number: int, raw: bytes) -> _Event | _Line:
     except ValueError:  # `TooDeep` as well
         return _Line(number, raw)
     return _Event(number, raw, None)
-
-
-class _Gathering:
-    """Lines that are no JSON, gathered so that what stands on several of them is seen whole.
-
-    Attributes:
-        next: The number of the line that goes on with them; another begins anew.
-    """
-
-    def __init__(self) -> None:
-        self.next = 0
-        self._lines: list[bytes] = []
-        self._first = 0
-        self._size = 0
-        self._skip = 0
-
-    def add(self, number: int, raw: bytes) -> _Text | None:
-        """Take a line; return a text that is long enough to be looked at."""
-        if not self._lines:
-            self._first = number
-        self.next = number + 1
-        self._lines.append(raw)
-        self._size += len(raw) + 1
-        if self._size < TEXT_BYTES + self._skip:
-            return None
-        text = _Text(self._first, b"\n".join(self._lines), self._skip)
-        self._keep_end()
-        return text
-
-    def _keep_end(self) -> None:
-        size = count = 0
-        for line in reversed(self._lines):
-            # Why the last one even if it is longer: what begins in it may end in the next.
-            if size + len(line) >= (TEXT_OVERLAP if count else TEXT_BYTES):
-                break
-            size += len(line) + 1
-            count += 1
-        self._first += len(self._lines) - count
-        self._lines = self._lines[len(self._lines) - count :]
-        self._size = self._skip = size
-
-    def flush(self) -> _Text | None:
-        """Return what is left; None: nothing, or blank lines only."""
-        lines, self._lines = self._lines, []
-        skip, self._skip, self._size = self._skip, 0, 0
-        if len(lines) == 0 or not any(map(bytes.strip, lines)):
-            return None
-        text = b"\n".join(lines)
-        return _Text(self._first, text, skip) if len(text) > skip else None
-
-
-def _by_line(text: _Text, found: Found) -> Iterator[_Seen]:
-    """Part what was found in a text among its lines, since these are masked one by one.
-
-    What stands on several lines is masked in the first, and goes from the
-    others; these are known by their numbers, since such a line alone says nothing.
-    """
-    lines = text.raw.split(b"\n")
-    starts = [0, *accumulate(len(line) + 1 for line in lines)]
-    spots = iter(found.spots)
-    for row in found.rows:
-        spot = next(spots) if row.fate == "mask" else None
-        pieces = _pieces(lines, starts, row)
-        own = Found.none()
-        index, start, end = pieces[0]
-        place = row.place._replace(line=text.line + index)
-        if row.end > text.skip:
-            own.rows.append(row._replace(place=place, start=start, end=end))
-        if spot is not None and len(pieces) == 1:
-            own.spots.append(Spot(0, start, end, spot.mask))
-        elif spot is not None:
-            masks = [spot.mask, *("" for _ in pieces[1:])]
-            for (at, first, last), mask in zip(pieces, masks, strict=True):
-                where = (row.place.name, text.line + at)
-                own.lines.setdefault(where, []).append(Streamed((), first, last, mask))
-        if spot is not None:
-            own.probes.extend(lines[at][x:y].decode("utf-8", "replace") for at, x, y in pieces)
-        yield event_key(lines[index]), own
-    yield b"", found._replace(rows=[], spots=[], probes=[])
-
-
-def _pieces(lines: list[bytes], starts: list[int], row: Finding) -> list[tuple[int, int, int]]:
-    """Return the lines that a finding in their text covers: the index, and bytes of it."""
-    pieces: list[tuple[int, int, int]] = []
-    index = bisect_right(starts, row.start) - 1
-    while index < len(lines) and starts[index] < row.end:
-        start = max(row.start - starts[index], 0)
-        end = min(row.end - starts[index], len(lines[index]))
-        if start < end:
-            pieces.append((index, start, end))
-        index += 1
-    return pieces
 
 
 def _stamp(raw: bytes) -> tuple[int, int] | None:

@@ -21,6 +21,7 @@ from agentmem_cli.operations.secrets.sessions import (
 )
 from agentmem_cli.operations.secrets.single import places
 from agentmem_cli.session.rewriting import HEAD_BYTES
+from agentmem_cli.storage.directory import DirStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -91,9 +92,7 @@ def prove(
             proof.file(file, opened)
     if name is not None:
         proof.name(name, name)
-    for path, stray in astray(store, []):
-        with stray:
-            proof.stray(path, stray)
+    proof.strays(store)
     for where in sorted(looked.marks.streamed):
         folder, _, rest = where.partition("/")
         if folder == "files" and rest in staged.files():
@@ -148,10 +147,13 @@ class _Proof:
                 return
         self.lines(where, Reader(opened))
 
-    def stray(self, path: str, opened: LogFile) -> None:
+    def strays(self, store: Store) -> None:
+        for path in store.astray() if isinstance(store, DirStore) else ():
+            self.name(path, path)
         before = len(self.left)
-        self.name(path, path)
-        self.lines(path, Reader(opened))
+        for path, opened in astray(store, []):
+            with opened:
+                self.lines(path, Reader(opened))
         rows = self.left[before:]
         self.left[before:] = [
             row._replace(fate="stray") if row.fate == "mask" else row for row in rows

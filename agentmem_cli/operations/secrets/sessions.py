@@ -82,6 +82,8 @@ def look_at_session(
             _name(search, file_name(file), file)
             with open_file_of(store, file) as opened:
                 _file(search, file, opened)
+        for path in store.astray() if isinstance(store, DirStore) else ():
+            _name(search, path, path)
         for path, stray in astray(store, search.findings.unread):
             with stray:
                 _astray(search, path, stray)
@@ -102,6 +104,8 @@ def astray(store: Store, unread: list[Unread]) -> Iterator[tuple[str, LogFile]]:
     if not isinstance(store, DirStore):
         return
     for path in store.astray():
+        if path.endswith("/"):
+            continue
         try:
             yield path, store.open_astray(path)
         except FileNotFoundError:
@@ -112,7 +116,6 @@ def astray(store: Store, unread: list[Unread]) -> Iterator[tuple[str, LogFile]]:
 
 def _astray(search: Search, path: str, opened: LogFile) -> None:
     """Look at what no rewrite changes."""
-    _name(search, path, path)
     before = len(search.findings.rows)
     search.lines(path, Reader(opened))
     rows = search.findings.rows

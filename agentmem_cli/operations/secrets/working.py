@@ -33,7 +33,7 @@ from agentmem_cli.storage.seen import IDLE_MS, refuse_busy
 from agentmem_cli.storage.swapping import Swap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from agentmem_cli.operations.secrets.findings import Fate, Finding
     from agentmem_cli.operations.secrets.looking import Looking
@@ -115,15 +115,19 @@ def work(
     return _file(target, how, looking, advance)
 
 
-def _told(findings: Findings, how: How, looking: Looking, target: Target) -> Outcome:
+def _told(
+    findings: Findings, how: How, looking: Looking, target: Target, left: Iterable[Finding] = ()
+) -> Outcome:
+    """Tell what was found; of what could not be looked into what is *left* is hidden, too."""
     session = target.id if target.is_session else None
+    hidden = {row.value for row in left}
     digests: frozenset[str] = frozenset()
     if how.digests is not None:
         digests = frozenset(how.digests.digest(row.value) for row in findings.rows)
     return Outcome(
         target,
         _rows(findings, looking, target, how),
-        tuple(skipped_of(findings, session, name_values(target, looking))),
+        tuple(skipped_of(findings, session, {*name_values(target, looking), *hidden})),
         opaque=findings.opaque,
         events=findings.events,
         size=findings.size,
@@ -193,7 +197,7 @@ def _session(
 
     wishes = Wishes(how.now_ms, how.if_idle_ms, how.damaged, dropped, name, how.lock_wait_s)
     done = redact_session(store, TOOL, looking, wishes, looked=looked, advance=advance)
-    told = _told(done.findings, how, looking, target)
+    told = _told(done.findings, how, looking, target, done.left)
     also: list[JSON] = []
     if done.rewritten.changed:
         from agentmem_cli.operations.kin import kin_of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agentmem_cli.operations.secrets import deltas, find
+from agentmem_cli.operations.secrets import deltas
 from agentmem_cli.session.codec import dumps
 from tests.secrets_made import made, pem, token
 from tests.unit.secrets.test_secrets_deltas import FORMS
@@ -113,8 +113,8 @@ def test_a_text_looked_at_in_parts_comes_to_what_one_look_at_it_does(
 ) -> None:
     text = "\n".join(LINES).encode()
     whole = redacted(text)
-    monkeypatch.setattr(find, "TEXT_BYTES", size + 600)
-    monkeypatch.setattr(find, "TEXT_OVERLAP", 600)
+    monkeypatch.setattr(gathering, "TEXT_BYTES", size + 600)
+    monkeypatch.setattr(gathering, "TEXT_OVERLAP", 600)
 
     parted = redacted(text)
 
@@ -125,8 +125,8 @@ def test_a_text_looked_at_in_parts_comes_to_what_one_look_at_it_does(
 def test_what_begins_in_a_line_longer_than_the_overlap_is_seen_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(find, "TEXT_BYTES", 1200)
-    monkeypatch.setattr(find, "TEXT_OVERLAP", 100)
+    monkeypatch.setattr(gathering, "TEXT_BYTES", 1200)
+    monkeypatch.setattr(gathering, "TEXT_OVERLAP", 100)
     key = pem(3, 2)
     text = "\n".join(["- " * 300, f"{'- ' * 300}{key}", "end"]).encode()
 
