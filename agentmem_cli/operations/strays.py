@@ -18,6 +18,7 @@ from agentmem_cli.storage.layout import (
     LOGS,
     META,
     PART,
+    PLUGINS,
     RECOVERED,
     REDO,
     file_path,
@@ -86,7 +87,8 @@ def _no_files(session: Path) -> Iterator[Stray]:
                 yield Stray(where, LINK)
         elif path.exists() and not path.is_file():
             yield Stray(where, NO_FILE)
-    for where in (LOGS, FILES, file_path(RECOVERED.rstrip("/"))):
+    inner = [file_path(name.rstrip("/")) for name in (RECOVERED, BLOBS, PLUGINS)]
+    for where in (LOGS, FILES, *inner):
         path = session / where
         if path.exists() and not path.is_symlink() and not path.is_dir():
             yield Stray(where, NO_FILE)

@@ -126,7 +126,8 @@ class _Work:
         told = {
             LINK: "a symbolic link: it is not followed, and nothing behind it was checked",
             BAD_NAME: "a log of a name that no reader takes: it was not checked",
-            NO_FILE: "a folder, a pipe or a device stands where a file belongs",
+            NO_FILE: "a folder, a pipe or a device stands where a file belongs, or a file where "
+            "a folder does",
             STRAY: "no log and no file of a session; not looked into",
         }
         for stray in strays(self.store.path):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agentmem_cli.operations.secrets import deltas
+from agentmem_cli.operations.secrets import deltas, gathering
 from agentmem_cli.session.codec import dumps
 from tests.secrets_made import made, pem, token
 from tests.unit.secrets.test_secrets_deltas import FORMS
