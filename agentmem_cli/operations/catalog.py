@@ -283,6 +283,20 @@ def is_bare(store: DirStore) -> bool:
     return store.logs() == [SESSION]
 
 
+def _lost_agents(store: DirStore) -> list[str]:
+    """Return the agents whose logs are gone, as the meta knows."""
+    from agentmem_cli.operations.listing import noted_sizes
+    from agentmem_cli.operations.lost_logs import noted_lost
+    from agentmem_cli.session.meta import BadMeta, SessionMeta
+
+    try:
+        meta = SessionMeta.read(store)
+    except (BadMeta, OSError):
+        return []
+    known = {*noted_lost(meta), *(noted_sizes(meta) or {})}
+    return sorted(known - {SESSION, *store.logs()})
+
+
 def _main_agent(store: DirStore, agents: list[str]) -> str:
     from agentmem_cli.session.heads import main_log
 
@@ -294,7 +308,11 @@ def _main_agent(store: DirStore, agents: list[str]) -> str:
         raise NotFoundError(msg, hint=f"Name one by --agent: {', '.join(agents[:9])}.")
     msg = "the session has no agent yet"
     hint = "agentmem append adds the first message."
-    if is_bare(store):
+    lost = _lost_agents(store)
+    if lost:
+        msg = f"the session has no agent any more: {', '.join(map(repr, lost[:9]))} lost its log"
+        hint = "Put the log back, or import its source again; agentmem verify tells what is lost."
+    elif is_bare(store):
         only = "It has core memory or values only, which agentmem core export gives out."
         hint = f"{only} {hint}"
     raise NotFoundError(msg, hint=hint)

@@ -38,6 +38,6 @@ def destroy(place: str, lock: SessionLock | None) -> None:
         raise ConflictError(msg, hint="Nothing was removed; look what stands there.")
     try:
         remove_tree(trash)
-    except OSError as error:
+    except (OSError, KeyboardInterrupt) as error:
         error.add_note(f"the session is removed; what is left stands in {trash} (gc --all)")
         raise

@@ -342,7 +342,7 @@ class DirStore(Pinned):
         own = {*map(log_path, self.logs()), *map(file_path, self.files())}
         live = self._held.live if self._held else ()
         with self._top() as root:
-            found = [] if root is None else listing.astray(root, own)
+            found = [] if root is None else list(listing.astray(root, own))
         return sorted(path for path in found if split(path)[1] not in live)
 
     def open_astray(self, path: str) -> OpenLog:

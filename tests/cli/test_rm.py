@@ -445,3 +445,20 @@ def _made_and_removed(root: Path, name: str) -> None:
 def _remove(root: Path, name: str) -> None:
     store = DirStore.open(root / name)
     remove(find(root, name), store, now_ms=BASE_MS, if_idle_ms=None)
+
+
+def test_a_removal_that_is_interrupted_says_what_is_left_and_what_takes_it_away(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(root, "one", "main", join(turns(2)))
+
+    def interrupt(_: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("agentmem_cli.storage.destroying.remove_tree", interrupt)
+    done = run("rm", "one", "--yes", "--force")
+
+    assert done.status == 130
+    assert "one.rig-trash (gc --all)" in " ".join(done.err.split())
+    monkeypatch.undo()
+    assert [path.name for path in root.iterdir()] == ["one.rig-trash"]

@@ -461,3 +461,17 @@ def test_a_backtick_in_a_tools_name_does_not_end_its_code_span(root: Path) -> No
     ok("append", "one", stdin=dumps({"role": "assistant", "content": [call]}))
 
     assert "**Call** `` a`b ``" in ok("show", "one", "--format", "markdown").out
+
+
+@pytest.mark.parametrize("repaired", [False, True])
+def test_a_session_whose_log_is_lost_is_not_called_new(root: Path, repaired: bool) -> None:
+    path = write(root, "one", "main", join(turns(2)))
+    ok("append", "one", "--role", "user", stdin=b"more")
+    path.unlink()
+    if repaired:
+        run("repair", "one", "--force")
+
+    done = run("show", "one")
+
+    assert done.status == 3
+    assert "no agent any more: 'main' lost its log" in done.err
