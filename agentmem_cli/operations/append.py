@@ -221,7 +221,14 @@ def _refresh_meta(
             known = current and store.log_stat(agent).size == done.size
             alone = [log for log in store.logs() if log != SESSION] == [agent]
             damaged = 0 if alone else None
-            told = refresh(store, update, current=known, started_ms=started, damaged=damaged)
+            told = refresh(
+                store,
+                update,
+                current=known,
+                started_ms=started,
+                damaged=damaged,
+                torn=(at_ms, [done.torn]),
+            )
     except (OSError, AgentMemError) as error:
         # Why: the logs are the truth; a listing goes by them until the next change.
         return Refreshed(), words_of(error)

@@ -77,7 +77,10 @@ def change(
                 refuse_retired(fold)
                 next_n = _append(store, batch, fold, records, next_n, at_ms, torn)
         counts = {fold.log: len(fold.conversation) for fold, _ in parts}
-        meta, error = _refresh_meta(store, log, counts.get(log), current=current, at_ms=at_ms)
+        current = current and not torn
+        meta, error = _refresh_meta(
+            store, log, counts.get(log), current=current, torn=torn, at_ms=at_ms
+        )
     return Written(first, next_n - 1, next_n - first, tuple(torn), meta, error)
 
 
@@ -156,7 +159,13 @@ def _is_stored(record: LogRecord, store: DirStore) -> bool:
 
 
 def _refresh_meta(
-    store: DirStore, log: str, count: int | None, *, current: bool, at_ms: int
+    store: DirStore,
+    log: str,
+    count: int | None,
+    *,
+    current: bool,
+    torn: list[TornTail],
+    at_ms: int,
 ) -> tuple[Refreshed, str | None]:
     """Bring the meta up to date; a cache that cannot be written is no failure of the change."""
     from agentmem_cli.session.heads import main_log
@@ -169,10 +178,12 @@ def _refresh_meta(
 
     alone = [each for each in store.logs() if each != SESSION] == [log]
     try:
-        return refresh(store, update, current=current, damaged=0 if alone else None), None
+        damaged = 0 if alone else None
+        done = refresh(store, update, current=current, damaged=damaged, torn=(at_ms, torn))
     except (OSError, AgentMemError) as error:
         # Why: the logs are the truth; a listing goes by them until the next change.
         return Refreshed(), words_of(error)
+    return done, None
 
 
 def compared(

@@ -87,7 +87,7 @@ def set_title(store: DirStore, title: str | None, *, now_ms: int) -> Listed:
 
         error = None
         try:
-            done = refresh(store, update, current=current)
+            done = refresh(store, update, current=current, torn=(now_ms, [torn]))
         except (OSError, SessionError) as refused:
             if not records:
                 raise

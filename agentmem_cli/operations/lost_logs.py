@@ -11,15 +11,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agentmem_cli.operations.listing import OURS
+from agentmem_cli.limits import CHUNK_BYTES
+from agentmem_cli.operations.listing import OURS, noted_sizes
 from agentmem_cli.session.heads import read_head, stamp_before
 from agentmem_cli.session.keys import REPAIRS
+from agentmem_cli.session.mending_counts import was_begun
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from agentmem_cli.session.codec import JSON
     from agentmem_cli.session.meta import SessionMeta
+    from agentmem_cli.session.session import TornTail
     from agentmem_cli.storage.store import Store
 
 LOST_LOGS: Final = "lost"
@@ -70,6 +73,29 @@ def with_lost(meta: SessionMeta, lost: Iterable[tuple[str, LostLog]]) -> Session
     if told:
         kept[LOST_LOGS] = told
     return meta._replace(listed={**meta.listed, OURS: kept})
+
+
+def with_lost_end(
+    store: Store, meta: SessionMeta, torn: TornTail | None, at_ms: int
+) -> SessionMeta:
+    """Return *meta* with a note of what a change has set aside of a log, where that were records.
+
+    They were where the meta knows their bytes as written. A record that was only begun is none.
+
+    Args:
+        store: The session.
+        meta: Its meta as it was before the change.
+        torn: The torn end that was set aside; None: none was.
+        at_ms: When, in ms.
+    """
+    size = (noted_sizes(meta) or {}).get(torn.log) if torn is not None else None
+    if torn is None or torn.set_aside is None or type(size) is not int or size <= torn.kept:
+        return meta
+    if was_begun(store.read_file(torn.set_aside)[:CHUNK_BYTES]):
+        return meta
+    known = {**noted_lost(meta)}
+    known.setdefault(torn.log, LostLog(size, at_ms))
+    return with_lost(meta, known.items())
 
 
 def _is_back(store: Store, log: str, lost: LostLog) -> bool:

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from agentmem_cli.limits import META_BYTES_MAX
 from agentmem_cli.operations.listing import OURS, beginning_of, is_fresh
+from agentmem_cli.operations.lost_logs import with_lost_end
 from agentmem_cli.session.meta import META, BadMeta, SessionMeta
 from agentmem_cli.storage.survey import survey
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from agentmem_cli.session.codec import JSON
+    from agentmem_cli.session.session import TornTail
     from agentmem_cli.storage.directory import DirStore
     from agentmem_cli.storage.store import Store
 
@@ -44,6 +46,7 @@ def refresh(
     current: bool,
     started_ms: int | None = None,
     damaged: int | None = None,
+    torn: tuple[int, Sequence[TornTail | None]] = (0, ()),
 ) -> Refreshed:
     """Write the meta anew by *update*, with the logs' sizes that it is true of.
 
@@ -57,6 +60,7 @@ def refresh(
             if not, it is first made anew from the logs.
         started_ms: When a log that it may not know yet was started, in ms.
         damaged: Damaged places of all logs; None: as it notes.
+        torn: When the change was made, in ms, and the torn ends that it has set aside.
 
     Returns:
         What was set aside on the way.
@@ -67,6 +71,9 @@ def refresh(
     """
     with store.lock():
         before, done = _readable(store)
+        at_ms, ends = torn
+        for end in ends:
+            before = with_lost_end(store, before, end, at_ms)
         known = current and done.why is None
         if not known:
             before, started_ms = rebuilt(store, before, started_ms)

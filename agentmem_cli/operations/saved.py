@@ -185,17 +185,19 @@ def change_value(
         if done.records:
             known = current and key not in _LISTED
             started = now_ms if done.fold is None else None
-            error = _refresh(store, now_ms, known=known, started_ms=started)
+            error = _refresh(store, now_ms, known=known, started_ms=started, torn=done.torn)
     n = done.last_n if done.records else None
     return Changed(log, key, found[0], value, n, done.torn, error)
 
 
-def _refresh(store: DirStore, now_ms: int, *, known: bool, started_ms: int | None) -> str | None:
+def _refresh(
+    store: DirStore, now_ms: int, *, known: bool, started_ms: int | None, torn: TornTail | None
+) -> str | None:
     def update(meta: SessionMeta) -> SessionMeta:
         return meta._replace(updated=max(meta.updated or 0, now_ms))
 
     try:
-        refresh(store, update, current=known, started_ms=started_ms)
+        refresh(store, update, current=known, started_ms=started_ms, torn=(now_ms, [torn]))
     except (OSError, AgentMemError) as error:
         # Why: the logs are the truth; a listing goes by them until the next change.
         return words_of(error)

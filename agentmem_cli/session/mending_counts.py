@@ -49,6 +49,11 @@ _CONTROL: Final = re.compile(rb"[\0-\x1f]")
 """Bytes that stand in no record as it is written."""
 
 
+def was_begun(data: bytes) -> bool:
+    """Whether a torn end begins as a record that was only begun: it was never whole then."""
+    return data.startswith(b'{"') and _CONTROL.search(data) is None
+
+
 def tail_of(log: OpenLog, aside: Sequence[tuple[int, int]], torn: int) -> int:
     """Return how many of a log's last bytes go out of it, line ends between them.
 
@@ -60,10 +65,8 @@ def tail_of(log: OpenLog, aside: Sequence[tuple[int, int]], torn: int) -> int:
         if end - (offset + length) > 1:
             break
         end = offset
-    if 0 < torn == log.size - end:
-        data = log.read_at(end, min(torn, CHUNK_BYTES))
-        if data.startswith(b'{"') and _CONTROL.search(data) is None:
-            return 0
+    if 0 < torn == log.size - end and was_begun(log.read_at(end, min(torn, CHUNK_BYTES))):
+        return 0
     return log.size - end
 
 

@@ -145,7 +145,10 @@ def change(store: DirStore, log: str, request: Request, make: Callable[[Current]
             return planned.records()
 
         done = append_records(store, log, records, at=at)
-        error = _refresh(store, at, started=done.fold is None) if done.records and known else None
+        known = known and done.torn is None
+        error = None
+        if done.records and (known or done.torn is not None):
+            error = _refresh(store, at, started=done.fold is None, known=known, torn=done.torn)
     first = done.first_n if done.records else None
     last_n = done.last_n if done.records else None
     planned, wish = made[0]
@@ -188,15 +191,18 @@ def _dry(store: DirStore, log: str, request: Request, make: Callable[[Current], 
     return Changed(log, planned, refused, None, None, None, None, wish.passed)
 
 
-def _refresh(store: DirStore, at_ms: int, *, started: bool) -> str | None:
-    """Let the meta be true of the logs again; it was before the change."""
+def _refresh(
+    store: DirStore, at_ms: int, *, started: bool, known: bool, torn: TornTail | None
+) -> str | None:
+    """Let the meta be true of the logs again, as it was before the change, or lost an end."""
     from agentmem_cli.operations.metas import refresh
 
     def update(meta: SessionMeta) -> SessionMeta:
         return meta._replace(updated=max(meta.updated or 0, at_ms))
 
     try:
-        refresh(store, update, current=True, started_ms=at_ms if started else None)
+        began = at_ms if started else None
+        refresh(store, update, current=known, started_ms=began, torn=(at_ms, [torn]))
     except (OSError, AgentMemError) as error:
         # Why: the logs are the truth; a listing goes by them until the next change.
         return str(error)
