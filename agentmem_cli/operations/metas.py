@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from agentmem_cli.limits import META_BYTES_MAX
 from agentmem_cli.operations.listing import OURS, beginning_of, is_fresh
 from agentmem_cli.session.meta import META, BadMeta, SessionMeta
-from agentmem_cli.storage.survey import survey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -31,7 +30,7 @@ class Refreshed(NamedTuple):
 def is_current(store: DirStore) -> bool:
     """Whether a session's meta is there, readable, and of the logs as they stand now."""
     try:
-        seen = survey(str(store.path))
+        seen = store.survey()
         return seen.meta is not None and is_fresh(seen, SessionMeta.decode(seen.meta))
     except (OSError, BadMeta):
         return False

@@ -129,12 +129,12 @@ class SessionLock:
         descriptor = self._place.fd
         return identity_of(self.folder if descriptor is None else descriptor)
 
-    def is_of(self, path: str) -> bool:
-        """Whether what stands at *path* itself is the folder that is locked."""
+    def is_of(self, above: Folder, name: str) -> bool:
+        """Whether what stands in the folder *above* as *name*, itself, is the one locked."""
         if self._place is None or self._place.fd is None:
             return True  # Windows, where an open file in it keeps it in its place
         try:
-            return os.path.samestat(os.lstat(path), os.fstat(self._place.fd))
+            return os.path.samestat(above.lstat(name), os.fstat(self._place.fd))
         except FileNotFoundError:
             return False
 
@@ -295,7 +295,9 @@ class SessionLock:
             there = self._place.lstat(LOCK)
         except FileNotFoundError:
             return False
-        return os.path.samestat(os.fstat(self._descriptor), there) and self.is_of(self.folder)
+        above, name = os.path.split(self.folder)
+        with Folder.at(above) as folder:
+            return os.path.samestat(os.fstat(self._descriptor), there) and self.is_of(folder, name)
 
     def _make_private(self) -> None:
         """Close a folder that holds a lock file alone: filelock made it anew, for all to read."""

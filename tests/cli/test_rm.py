@@ -339,7 +339,7 @@ def test_what_cannot_be_removed_after_all_is_said_to_be_left(
 ) -> None:
     old_and_new(root)
 
-    def refused(_: str) -> None:
+    def refused(_: str, **_named: object) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     with monkeypatch.context() as patched:
