@@ -452,7 +452,7 @@ def test_a_removal_that_is_interrupted_says_what_is_left_and_what_takes_it_away(
 ) -> None:
     write(root, "one", "main", join(turns(2)))
 
-    def interrupt(_: str) -> None:
+    def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("agentmem_cli.storage.destroying.remove_tree", interrupt)
