@@ -17,6 +17,8 @@ from agentmem_cli.storage.identity import identity_of
 from agentmem_cli.storage.layout import LOCK
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from filelock import BaseFileLock
 
     from agentmem_cli.storage.identity import Identity
@@ -131,10 +133,13 @@ class SessionLock:
 
     def is_of(self, above: Folder, name: str) -> bool:
         """Whether what stands in the folder *above* as *name*, itself, is the one locked."""
+        return self._is_it(lambda: above.lstat(name))
+
+    def _is_it(self, look: Callable[[], os.stat_result]) -> bool:
         if self._place is None or self._place.fd is None:
             return True  # Windows, where an open file in it keeps it in its place
         try:
-            return os.path.samestat(above.lstat(name), os.fstat(self._place.fd))
+            return os.path.samestat(look(), os.fstat(self._place.fd))
         except FileNotFoundError:
             return False
 
@@ -295,9 +300,8 @@ class SessionLock:
             there = self._place.lstat(LOCK)
         except FileNotFoundError:
             return False
-        above, name = os.path.split(self.folder)
-        with Folder.at(above) as folder:
-            return os.path.samestat(os.fstat(self._descriptor), there) and self.is_of(folder, name)
+        is_ours = os.path.samestat(os.fstat(self._descriptor), there)
+        return is_ours and self._is_it(lambda: os.lstat(self.folder))
 
     def _make_private(self) -> None:
         """Close a folder that holds a lock file alone: filelock made it anew, for all to read."""
