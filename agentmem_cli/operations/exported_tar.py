@@ -7,7 +7,6 @@ left, what somebody put beside its folders) is not in it.
 
 from __future__ import annotations
 
-import os
 import tarfile
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -57,9 +56,11 @@ class Told(NamedTuple):
 def contents(store: DirStore) -> Told:
     """Say what a tar of *store* holds, and what of its folder is left out."""
     own = {LOGS, FILES, LOCK, REDO}
-    with os.scandir(store.path) as entries:
+    with store.folder() as root:
         left = [
-            each.name for each in entries if each.name not in own and not is_leftover(each.name)
+            each.name
+            for each in root.entries()
+            if each.name not in own and not is_leftover(each.name)
         ]
     return Told(len(store.logs()), len(store.files()), tuple(sorted(left)))
 

@@ -18,7 +18,6 @@ from agentmem_cli.session.keys import SESSION
 from agentmem_cli.session.message import parts_of
 from agentmem_cli.session.meta import BadMeta, SessionMeta, first_title, title_of
 from agentmem_cli.session.reader import agent_of
-from agentmem_cli.storage.survey import survey
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -183,7 +182,7 @@ def _title(store: DirStore, fold: LogFold) -> str | None:
     if agent.title():
         return agent.title()
     try:
-        held = survey(str(store.path)).meta
+        held = store.survey().meta
         title = None if held is None else SessionMeta.decode(held).title
     except (OSError, BadMeta):
         title = None

@@ -8,7 +8,6 @@ from agentmem_cli.limits import META_BYTES_MAX
 from agentmem_cli.operations.listing import OURS, beginning_of, is_fresh
 from agentmem_cli.operations.lost_logs import with_lost_end
 from agentmem_cli.session.meta import META, BadMeta, SessionMeta
-from agentmem_cli.storage.survey import survey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +32,7 @@ class Refreshed(NamedTuple):
 def is_current(store: DirStore) -> bool:
     """Whether a session's meta is there, readable, and of the logs as they stand now."""
     try:
-        seen = survey(str(store.path))
+        seen = store.survey()
         return seen.meta is not None and is_fresh(seen, SessionMeta.decode(seen.meta))
     except (OSError, BadMeta):
         return False

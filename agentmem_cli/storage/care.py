@@ -7,7 +7,7 @@ import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from agentmem_cli.storage.files import Folder, remove_tree
+from agentmem_cli.storage.files import Folder
 from agentmem_cli.storage.layout import STAGES, TRASH, is_leftover, split
 from agentmem_cli.storage.listing import leftovers, loose
 from agentmem_cli.storage.locks import held
@@ -16,6 +16,7 @@ from agentmem_cli.storage.rescue import kept_names
 from agentmem_cli.storage.settling import is_held
 from agentmem_cli.storage.swapping import PART
 from agentmem_cli.storage.sweeping import clear
+from agentmem_cli.storage.trees import remove_tree
 
 if TYPE_CHECKING:
     from agentmem_cli.storage.directory import DirStore
@@ -65,21 +66,19 @@ def remove_left(root: str, name: str) -> bool:
     Raises:
         OSError: The system refused; a part of it may be gone.
     """
-    path = os.path.join(root, name)
-    if os.path.islink(path) or not os.path.isdir(path):
-        folders, last = split(name)
-        with suppress(FileNotFoundError), Folder.at(root) as top, top.walk(folders) as folder:
+    folders, last = split(name)
+    with suppress(FileNotFoundError), Folder.at(root) as top, top.walk(folders) as folder:
+        if not stat.S_ISDIR(folder.lstat(last).st_mode):
             folder.remove(last)  # a link goes, and what it leads to stays
-        return True
-    if name.endswith(TRASH):
-        remove_tree(path)
-        return True
-    with held(path, 0.0) as lock:
-        if lock.depth > 1:
-            return False  # this very thread is making it
-        remove_tree(path)
-    with suppress(OSError):
-        os.rmdir(os.path.join(root, STAGES))
+            return True
+        if name.endswith(TRASH):
+            remove_tree(folder, last)
+            return True
+        with held(os.path.join(root, name), 0.0) as lock:
+            if lock.depth > 1 or not lock.is_of(folder, last):
+                return False  # this very thread is making it, or it is another one by now
+            remove_tree(folder, last)
+        top.remove_folder(STAGES)
     return True
 
 
@@ -111,7 +110,7 @@ def unfinished(store: DirStore) -> tuple[str, list[str]]:
         ConflictError: The redo file is of another format.
         OSError: The system refused.
     """
-    with Folder.at(str(store.path)) as root:
+    with store.folder() as root:
         found = outlook(root).kind
         return found, [] if found == WHOLE else sorted(new for _, new in kept_names(root, set()))
 

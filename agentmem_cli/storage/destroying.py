@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from agentmem_cli.errors import ConflictError
-from agentmem_cli.storage.files import remove_tree, rename_folder
+from agentmem_cli.storage.files import Folder
 from agentmem_cli.storage.layout import TRASH
 from agentmem_cli.storage.streams import token
+from agentmem_cli.storage.trees import remove_tree, rename_own
 
 if TYPE_CHECKING:
     from agentmem_cli.storage.session_lock import SessionLock
@@ -27,17 +27,17 @@ def destroy(place: str, lock: SessionLock | None) -> None:
         ConflictError: Something else was put in its place; that stays.
         OSError: The system refused.
     """
-    trash = f"{place}{TRASH}"
-    if os.path.lexists(trash):
-        trash = f"{place}.{token()}{TRASH}"
-    # Whoever waits at the lock finds its file gone, and so the session.
-    rename_folder(place, trash)
-    if lock is not None and not lock.is_of(trash):
-        rename_folder(trash, place)
-        msg = f"{place}: something else was put in its place meanwhile"
-        raise ConflictError(msg, hint="Nothing was removed; look what stands there.")
-    try:
-        remove_tree(trash)
-    except (OSError, KeyboardInterrupt) as error:
-        error.add_note(f"the session is removed; what is left stands in {trash} (gc --all)")
-        raise
+    folder, name = os.path.split(place)
+    # Why it stays open: another one may come in its place, with a folder of the same name in it.
+    with Folder.at(folder) as above:
+        trash = f"{name}{TRASH}"
+        if os.path.lexists(above.where(trash)):
+            trash = f"{name}.{token()}{TRASH}"
+        # Whoever waits at the lock finds its file gone, and so the session.
+        rename_own(above, name, trash, lock)
+        try:
+            remove_tree(above, trash)
+        except (OSError, KeyboardInterrupt) as error:
+            where = above.where(trash)
+            error.add_note(f"the session is removed; what is left stands in {where} (gc --all)")
+            raise

@@ -11,11 +11,10 @@ from agentmem_cli.errors import OldLayout
 from agentmem_cli.limits import LOCK_WAIT_S
 from agentmem_cli.storage import listing
 from agentmem_cli.storage.dirfiles import DirFiles, PluginFiles, read_below
-from agentmem_cli.storage.files import rename_folder
+from agentmem_cli.storage.files import Folder
 from agentmem_cli.storage.layout import (
     LOCK,
     LOG_END,
-    REDO,
     file_path,
     log_path,
     recovered_name,
@@ -112,7 +111,7 @@ class DirStore(Pinned):
 
         with self.held(wait_s) as lock:
             self._finish(lock)
-            with self._at() as root:
+            with self.folder() as root:
                 batch = DirBatch(root, lock)
                 try:
                     yield batch
@@ -133,10 +132,6 @@ class DirStore(Pinned):
         fresh = os.name != "nt" and not os.path.lexists(self._root)
         with fresh_batch(self._root) if fresh else self.batch(wait_s=wait_s) as batch:
             yield batch
-
-    def pending(self) -> bool:
-        """Return whether a change of several files is under way, or was cut short."""
-        return os.path.lexists(os.path.join(self._root, REDO))
 
     def recover(self) -> bool:
         """Finish, or drop, what a crash left undone; return whether there was anything.
@@ -172,7 +167,7 @@ class DirStore(Pinned):
 
         if not self.pending():
             return []
-        with self.held() as lock, self._at() as root:
+        with self.held() as lock, self.folder() as root:
             return give_up(root, lock.live)
 
     def _finish(self, lock: SessionLock) -> bool:
@@ -181,7 +176,7 @@ class DirStore(Pinned):
             return False
         from agentmem_cli.storage import recovery, sweeping
 
-        with self._at() as root:
+        with self.folder() as root:
             steps = recovery.finish(root, lock.live)
             sweeping.mark(root, lock, [step.target for step in steps])
         return True
@@ -196,7 +191,7 @@ class DirStore(Pinned):
     def read_log(self, name: str) -> bytes:
         """Return the whole log; ``FileNotFoundError`` where there is none."""
         check_log_name(name)
-        with self._at() as root:
+        with self.folder() as root:
             return read_below(root, log_path(name))
 
     def open_log(self, name: str) -> OpenLog:
@@ -245,7 +240,7 @@ class DirStore(Pinned):
     def read_file(self, name: str) -> bytes:
         """Return the content of *name*; ``FileNotFoundError`` where there is none."""
         check_name(name)
-        with self._at() as root:
+        with self.folder() as root:
             return read_below(root, file_path(name))
 
     def open_file(self, name: str) -> OpenLog:
@@ -273,7 +268,7 @@ class DirStore(Pinned):
         """
         check_name(name)
         folders, last = split(file_path(name))
-        with self.lock(), self._at() as root, root.walk(folders) as folder:
+        with self.lock(), self.folder() as root, root.walk(folders) as folder:
             new = recovered_name(last, listing.sha256(folder, last))
             above, kept = split(file_path(new))
             with root.reach(above) as target:
@@ -291,7 +286,7 @@ class DirStore(Pinned):
         """
         check_name(name)
         folders, last = split(file_path(name))
-        with self._at() as root, root.walk(folders) as folder:
+        with self.folder() as root, root.walk(folders) as folder:
             return listing.sha256(folder, last)
 
     def files(self) -> list[str]:
@@ -306,12 +301,12 @@ class DirStore(Pinned):
 
     def _open(self, path: str) -> OpenLog:
         folders, last = split(path)
-        with self._at() as root, root.walk(folders) as folder:
+        with self.folder() as root, root.walk(folders) as folder:
             return OpenLog(folder.open(last, os.O_RDONLY))
 
     def _stat(self, path: str) -> Stat:
         folders, name = split(path)
-        with self._at() as root, root.walk(folders) as folder:
+        with self.folder() as root, root.walk(folders) as folder:
             found = folder.found(name) or folder.lstat(name)
         return Stat(found.st_size, found.st_mtime_ns, stat.S_IMODE(found.st_mode))
 
@@ -323,9 +318,10 @@ class DirStore(Pinned):
         Raises:
             OSError: It is not there, or a folder in it cannot be read.
         """
-        from agentmem_cli.storage.survey import survey
+        from agentmem_cli.storage.survey import survey_in
 
-        return survey(self._root)
+        with self.folder() as root:
+            return survey_in(root)
 
     def leftovers(self) -> list[str]:
         """Return the relative paths of part files, trash and a redo file, sorted."""
@@ -370,12 +366,16 @@ class DirStore(Pinned):
 
         Raises:
             Busy: The lock was not free in time.
+            ConflictError: Something else was put in its place; that stays as it is called.
             OSError: The system refused; nothing changed.
         """
-        target = os.path.join(os.path.dirname(self._root), name)
-        with self.lock():
-            rename_folder(self._root, target)
-        self._root = target
+        from agentmem_cli.storage.trees import rename_own
+
+        folder, old = os.path.split(self._root)
+        with self.held() as lock, Folder.at(folder) as above:
+            self._finish(lock)
+            rename_own(above, old, name, lock)
+        self._root = os.path.join(folder, name)
 
     def destroy(self) -> None:
         """Remove the session with all it holds; links inside are not followed.

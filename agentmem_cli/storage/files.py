@@ -357,18 +357,6 @@ def rename_folder(source: str, target: str) -> None:
         raise OSError(error.errno, error.strerror, source) from error
 
 
-def remove_tree(path: str) -> None:
-    """Remove the directory at *path* with all it holds; links inside are not followed.
-
-    Raises:
-        OSError: The system refused; a part of it may be gone.
-    """
-    import shutil
-
-    shutil.rmtree(path)
-    sync_folder_of(path)
-
-
 def sync_file(descriptor: int) -> None:
     """Make what was written to *descriptor* durable."""
     if sys.platform == "darwin":

@@ -70,7 +70,15 @@ def held(
         msg = f"{folder} is a link to {real}, which is looked at and not changed"
         raise Io(msg, hint="Name the folder that it leads to.")
     _refuse_nowhere(folder)
-    lock = lock_of(folder, linked=linked)
+    with holding(lock_of(folder, linked=linked), wait_s, known) as lock:
+        yield lock
+
+
+@contextmanager
+def holding(
+    lock: SessionLock, wait_s: float, known: Identity | None = None
+) -> Iterator[SessionLock]:
+    """Hold *lock* for the block, once more where it is held; it raises as `held` does."""
     lock.acquire(max(wait_s, 0.0), known)
     owner = os.getpid()
     try:

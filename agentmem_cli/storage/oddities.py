@@ -7,11 +7,12 @@ followed, and nothing that a link leads to changes.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from typing import TYPE_CHECKING, NamedTuple
 
-from agentmem_cli.storage.files import Folder, put
+from agentmem_cli.storage.files import put
 from agentmem_cli.storage.layout import (
     FILES,
     LOCK,
@@ -27,6 +28,7 @@ from agentmem_cli.storage.streams import token
 
 if TYPE_CHECKING:
     from agentmem_cli.storage.directory import DirStore
+    from agentmem_cli.storage.files import Folder
 
 
 class Odd(NamedTuple):
@@ -48,33 +50,43 @@ FILE = "a file"
 _RECOVERED = file_path(RECOVERED.rstrip("/"))
 _MOVABLE = (_RECOVERED, file_path(META), REDO)
 """Places that are cleared; the first one first, since the others go into it."""
+_NOTHING = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EINVAL})
 _FIXED = (LOCK, LOGS, FILES)
 """Places that a person has to clear: who works by another lock, or on other logs, is not known."""
 
 
 def fixed_oddities(store: DirStore) -> list[Odd]:
     """Return what keeps a session from being mended at all; a person has to clear it."""
-    found = (_odd(str(store.path), path, folder=path != LOCK) for path in _FIXED)
+    with store.folder() as root:
+        found = [_odd(root, path, folder=path != LOCK) for path in _FIXED]
     return [odd for odd in found if odd is not None]
 
 
 def oddities(store: DirStore) -> list[Odd]:
     """Return what `clear_oddities` clears; nothing is changed."""
-    root = str(store.path)
-    found = (_odd(root, path, folder=path == _RECOVERED) for path in _MOVABLE)
+    with store.folder() as root:
+        return _movable(root)
+
+
+def _movable(root: Folder) -> list[Odd]:
+    found = [_odd(root, path, folder=path == _RECOVERED) for path in _MOVABLE]
     return [odd for odd in found if odd is not None]
 
 
-def _odd(root: str, path: str, *, folder: bool) -> Odd | None:
-    place = os.path.join(root, path)
+def _odd(root: Folder, path: str, *, folder: bool) -> Odd | None:
+    folders, name = split(path)
     try:
-        mode = os.lstat(place).st_mode
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+        with root.walk(folders) as above:
+            mode = above.lstat(name).st_mode
+            led = _led(above, name) if stat.S_ISLNK(mode) else b""
+    except OSError as error:
+        if error.errno not in _NOTHING:
+            raise
+        return None  # nothing stands there, or what is above it is odd itself
     if stat.S_ISDIR(mode) if folder else stat.S_ISREG(mode):
         return None
     if stat.S_ISLNK(mode):
-        return Odd(path, LINK, _free(root, path, "link", _led(place)))
+        return Odd(path, LINK, _free(root, path, "link", led))
     if stat.S_ISDIR(mode):
         return Odd(path, FOLDER, _free(root, path, "folder"))
     return (
@@ -82,12 +94,13 @@ def _odd(root: str, path: str, *, folder: bool) -> Odd | None:
     )
 
 
-def _led(place: str, fd: int | None = None) -> bytes:
-    """Return what is kept of the link at *place*."""
-    return os.fsencode(os.readlink(place, dir_fd=fd)) + b"\n"
+def _led(folder: Folder, name: str) -> bytes:
+    """Return what is kept of the link *name*."""
+    place = name if folder.fd is not None else folder.where(name)
+    return os.fsencode(os.readlink(place, dir_fd=folder.fd)) + b"\n"
 
 
-def _free(root: str, path: str, what: str, data: bytes | None = None) -> str:
+def _free(root: Folder, path: str, what: str, data: bytes | None = None) -> str:
     """Return a path that nothing has, or just *data*; what lies in ``recovered/`` goes beside it.
 
     A program that was killed between keeping a link and removing it left that.
@@ -96,18 +109,28 @@ def _free(root: str, path: str, what: str, data: bytes | None = None) -> str:
     stem = f"{_RECOVERED}.{what}" if path == _RECOVERED else f"{_RECOVERED}/{name}.{what}"
     found = stem
     count = 1
-    while os.path.lexists(os.path.join(root, found)) and not _holds(root, found, data):
+    while _is_there(root, found) and not _holds(root, found, data):
         count += 1
         found = f"{stem}-{count}"
     return found
 
 
-def _holds(root: str, path: str, data: bytes | None) -> bool:
+def _is_there(root: Folder, path: str) -> bool:
+    folders, name = split(path)
+    try:
+        with root.walk(folders) as folder:
+            folder.lstat(name)
+    except OSError:
+        return False
+    return True
+
+
+def _holds(root: Folder, path: str, data: bytes | None) -> bool:
     if data is None:
         return False
     try:
         folders, name = split(path)
-        with Folder.at(root) as top, top.walk(folders) as folder:
+        with root.walk(folders) as folder:
             return folder.lstat(name).st_size == len(data) and folder.read(name) == data
     except OSError:
         return False
@@ -122,7 +145,7 @@ def clear_oddities(store: DirStore) -> list[Odd]:
     """
     done: list[Odd] = []
     with store.held() as lock, lock.opened(str(store.path)) as root:
-        for odd in oddities(store):
+        for odd in _movable(root):
             _clear(root, odd)
             done.append(odd)
     return done
@@ -138,8 +161,7 @@ def _clear(root: Folder, odd: Odd) -> None:
         above, new = split(odd.target)
         with root.reach(above) as target:
             if odd.what == LINK:
-                led = _led(name if folder.fd is not None else folder.where(name), folder.fd)
-                put(target, new, led, staged_name(token()))
+                put(target, new, _led(folder, name), staged_name(token()))
                 folder.remove(name)
             else:
                 folder.move(name, target, new)

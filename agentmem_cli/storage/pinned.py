@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from agentmem_cli.storage.files import Folder
 from agentmem_cli.storage.identity import identity_of
+from agentmem_cli.storage.layout import REDO
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,11 +50,16 @@ class Pinned:
         Until it is let go all is read and changed in the folder that is locked, whatever is put
         in its place. A session that was there is not begun anew where it was moved or removed.
         """
-        from agentmem_cli.storage.locks import held
+        from agentmem_cli.storage.locks import held, holding
 
         wait_s = self.lock_wait_s if wait_s is None else wait_s
         looks, linked, known = self.look_only, self._linked, self._known
-        with held(self._root, wait_s, look_only=looks, linked=linked, known=known) as lock:
+        with (
+            # Why not by its path: that may lead elsewhere by now, to another lock.
+            holding(self._held, wait_s)
+            if self._held and self._held.is_mine
+            else held(self._root, wait_s, look_only=looks, linked=linked, known=known)
+        ) as lock:
             before, self._held = self._held, lock
             try:
                 yield lock
@@ -61,10 +68,33 @@ class Pinned:
         if self._known is None and not lock.depth:
             self._known = identity_of(self._root)
 
-    def _at(self) -> Folder:
-        """Open the session directory."""
+    def folder(self) -> Folder:
+        """Open the session directory: the one that it was opened on, whatever its path leads to.
+
+        Raises:
+            FileNotFoundError: Nothing stands there.
+            OSError: Another one was put in its place, or the system refused.
+        """
         lock = self._held
-        return lock.opened(self._root) if lock and lock.is_mine else Folder.at(self._root)
+        if lock and lock.is_mine:
+            return lock.opened(self._root)
+        found = Folder.at(self._root)
+        if found.fd is not None and self._known not in (None, identity_of(found.fd)):
+            found.close()
+            why = "another folder was put in the session's place"
+            raise OSError(errno.ESTALE, why, self._root)
+        return found
+
+    def pending(self) -> bool:
+        """Return whether a change of several files is under way, or was cut short."""
+        if not (self._held and self._held.is_mine):
+            return os.path.lexists(os.path.join(self._root, REDO))
+        with self.folder() as root:
+            try:
+                root.lstat(REDO)
+            except FileNotFoundError:
+                return False
+        return True
 
     @contextmanager
     def _top(self) -> Iterator[Folder | None]:
@@ -75,7 +105,7 @@ class Pinned:
             OSError: The system refused.
         """
         try:
-            root = self._at()
+            root = self.folder()
         except FileNotFoundError:
             if self._known is not None:
                 raise

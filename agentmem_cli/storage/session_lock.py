@@ -17,6 +17,8 @@ from agentmem_cli.storage.identity import identity_of
 from agentmem_cli.storage.layout import LOCK
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from filelock import BaseFileLock
 
     from agentmem_cli.storage.identity import Identity
@@ -129,12 +131,15 @@ class SessionLock:
         descriptor = self._place.fd
         return identity_of(self.folder if descriptor is None else descriptor)
 
-    def is_of(self, path: str) -> bool:
-        """Whether what stands at *path* itself is the folder that is locked."""
+    def is_of(self, above: Folder, name: str) -> bool:
+        """Whether what stands in the folder *above* as *name*, itself, is the one locked."""
+        return self._is_it(lambda: above.lstat(name))
+
+    def _is_it(self, look: Callable[[], os.stat_result]) -> bool:
         if self._place is None or self._place.fd is None:
             return True  # Windows, where an open file in it keeps it in its place
         try:
-            return os.path.samestat(os.lstat(path), os.fstat(self._place.fd))
+            return os.path.samestat(look(), os.fstat(self._place.fd))
         except FileNotFoundError:
             return False
 
@@ -295,7 +300,8 @@ class SessionLock:
             there = self._place.lstat(LOCK)
         except FileNotFoundError:
             return False
-        return os.path.samestat(os.fstat(self._descriptor), there) and self.is_of(self.folder)
+        is_ours = os.path.samestat(os.fstat(self._descriptor), there)
+        return is_ours and self._is_it(lambda: os.lstat(self.folder))
 
     def _make_private(self) -> None:
         """Close a folder that holds a lock file alone: filelock made it anew, for all to read."""

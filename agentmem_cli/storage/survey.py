@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from agentmem_cli.limits import META_BYTES_MAX
 from agentmem_cli.storage.folder import Place
@@ -17,6 +18,9 @@ from agentmem_cli.storage.layout import FILES, LOG_END, LOGS, META, REDO
 from agentmem_cli.storage.logfile import OpenLog
 from agentmem_cli.storage.names import check_log_name, is_log_name
 from agentmem_cli.storage.watching import WATCH
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _FLAGS = (
     os.O_RDONLY
@@ -72,6 +76,33 @@ def survey(path: str) -> Survey:
     return Survey(meta, size, mtime_ns, logs, old_layout, unfinished)
 
 
+def survey_in(root: Place) -> Survey:
+    """Look at the open session directory *root* as `survey` does, whatever its path leads to.
+
+    Raises:
+        OSError: A folder in it cannot be read.
+    """
+    if root.fd is None:
+        return survey(root.path)
+    if WATCH.tell is not None:
+        WATCH.tell(0, 1)
+    found = {entry.name: entry for entry in root.entries()}
+    old_layout = any(
+        name.endswith(LOG_END) and entry.is_file(follow_symlinks=False)
+        for name, entry in found.items()
+    )
+    meta, size, mtime_ns = None, 0, 0
+    if FILES in found:
+        # Why so: absent, a link or unreadable, the logs tell the same.
+        with suppress(OSError), root.child(FILES) as files, files.opened(META) as descriptor:
+            meta, size, mtime_ns = _content(descriptor)
+    logs: list[tuple[str, int, int]] = []
+    if LOGS in found and stat.S_ISDIR(root.lstat(LOGS).st_mode):
+        with root.child(LOGS) as folder:
+            logs = _logs_of(folder.entries())
+    return Survey(meta, size, mtime_ns, logs, old_layout, REDO in found)
+
+
 def has_log(path: str, log: str) -> bool:
     """Whether the session directory *path* has a log of this name, which is a safe one."""
     check_log_name(log)
@@ -114,24 +145,32 @@ def _meta(path: str) -> tuple[bytes | None, int, int]:
     except OSError:
         return None, 0, 0  # absent, a link or unreadable: the logs tell the same
     try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            return None, 0, 0
-        size = found.st_size
-        data = os.read(descriptor, size) if size <= META_BYTES_MAX else None
+        return _content(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _content(descriptor: int) -> tuple[bytes | None, int, int]:
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        return None, 0, 0
+    size = found.st_size
+    data = os.read(descriptor, size) if size <= META_BYTES_MAX else None
     return data, size, found.st_mtime_ns
 
 
 def _logs(path: str) -> list[tuple[str, int, int]]:
-    logs = []
     with os.scandir(path) as entries:
-        for entry in entries:
-            name = _log_name(entry.name)
-            if name and entry.is_file(follow_symlinks=False):
-                found = entry.stat(follow_symlinks=False)
-                logs.append((name, found.st_size, found.st_mtime_ns))
+        return _logs_of(entries)
+
+
+def _logs_of(entries: Iterator[os.DirEntry[str]]) -> list[tuple[str, int, int]]:
+    logs = []
+    for entry in entries:
+        name = _log_name(entry.name)
+        if name and entry.is_file(follow_symlinks=False):
+            found = entry.stat(follow_symlinks=False)
+            logs.append((name, found.st_size, found.st_mtime_ns))
     logs.sort()
     return logs
 

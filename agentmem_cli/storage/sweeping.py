@@ -6,9 +6,9 @@ import contextlib
 import stat
 from typing import TYPE_CHECKING
 
-from agentmem_cli.storage.files import remove_tree
 from agentmem_cli.storage.layout import REDO, is_staged, log_of, split
 from agentmem_cli.storage.listing import leftovers, staged_parts
+from agentmem_cli.storage.trees import remove_tree
 
 if TYPE_CHECKING:
     from agentmem_cli.storage.files import Folder
@@ -54,9 +54,8 @@ def clear(root: Folder, live: set[str]) -> None:
         if name in live or path == REDO:
             continue
         with root.walk(folders) as folder:
-            is_tree = stat.S_ISDIR(folder.lstat(name).st_mode)
-            if not is_tree:
+            if stat.S_ISDIR(folder.lstat(name).st_mode):
+                remove_tree(folder, name)
+            else:
                 # Why a link, too: it goes, and what it leads to stays.
                 folder.remove(name)
-        if is_tree:
-            remove_tree(root.where(path))

@@ -17,7 +17,6 @@ from agentmem_cli.limits import CHUNK_BYTES
 from agentmem_cli.storage import recovery
 from agentmem_cli.storage.care import at_work
 from agentmem_cli.storage.directory import DirStore, Stat
-from agentmem_cli.storage.files import Folder
 from agentmem_cli.storage.layout import LOCK, META, file_path, log_of, recovered_name, split
 from agentmem_cli.storage.streams import chunks
 from agentmem_cli.storage.trial import TrialBatch
@@ -25,6 +24,7 @@ from agentmem_cli.storage.trial import TrialBatch
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from agentmem_cli.storage.files import Folder
     from agentmem_cli.storage.logfile import OpenLog
     from agentmem_cli.storage.store import Sink
     from agentmem_cli.storage.survey import Survey
@@ -175,7 +175,7 @@ def finish(store: DirStore, batch: TrialBatch) -> recovery.Outlook:
         ConflictError: The redo file is of another format.
         OSError: The system refused.
     """
-    with Folder.at(str(store.path)) as root:
+    with store.folder() as root:
         found = recovery.outlook(root)
         for each in found.changes:
             _stage(root, batch, each)

@@ -339,7 +339,7 @@ def test_what_cannot_be_removed_after_all_is_said_to_be_left(
 ) -> None:
     old_and_new(root)
 
-    def refused(_: str) -> None:
+    def refused(_: str, **_named: object) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     with monkeypatch.context() as patched:
@@ -452,7 +452,7 @@ def test_a_removal_that_is_interrupted_says_what_is_left_and_what_takes_it_away(
 ) -> None:
     write(root, "one", "main", join(turns(2)))
 
-    def interrupt(_: str) -> None:
+    def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("agentmem_cli.storage.destroying.remove_tree", interrupt)
