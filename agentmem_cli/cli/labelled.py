@@ -162,6 +162,8 @@ def _warn(session: str, done: Listed) -> None:
         lost = "; labels, if it had any, are lost" if aside.labels_lost else ""
         where = f"; it was set aside as files/{aside.set_aside}" if aside.set_aside else ""
         warn(f"{session}/files/meta.json: {aside.why}{where}{lost}")
+    if done.meta_error is not None:
+        warn(f"{session}: the meta was not written ({done.meta_error}); list goes by the logs")
     if done.torn is not None:
         warn(
             f"{session}/logs/{done.torn.log}.jsonl: {done.torn.cut} torn bytes were set aside "

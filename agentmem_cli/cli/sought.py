@@ -70,22 +70,22 @@ def sessions_to_read(
 
 
 def open_to_read(settings: Settings, found: Found) -> DirStore | None:
-    """Open one of many sessions as it lies there; None: it cannot be read, which is told.
+    """Open one of many sessions to look at it; None: it cannot be read, which is told.
 
-    Nothing is finished or written: a look at many sessions takes no lock.
+    A change that was cut short is seen as finished. Nothing is written, and no lock is taken.
     """
-    from agentmem_cli.errors import SessionError
-    from agentmem_cli.operations.catalog import open_session
+    from agentmem_cli.errors import ConflictError, SessionError
+    from agentmem_cli.operations.catalog import open_finished, open_session
 
     try:
-        store = open_session(found, lock_wait_s=settings.lock_wait_s, finish=False)
-        pending = store.pending()
+        try:
+            return open_finished(found, lock_wait_s=settings.lock_wait_s)
+        except ConflictError as error:
+            warn(f"{found.id}: a change was cut short; it is read as it lies there: {error}")
+            return open_session(found, lock_wait_s=settings.lock_wait_s, finish=False)
     except (SessionError, OSError) as error:
         warn(f"{found.id}: {error}")
         return None
-    if pending:
-        warn(f"{found.id}: a change was cut short; it is read as it lies there")
-    return store
 
 
 def agents_to_read(store: DirStore, agent: str | None) -> list[str]:

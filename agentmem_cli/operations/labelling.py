@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from agentmem_cli.errors import UsageError
+from agentmem_cli.errors import SessionError, UsageError
 from agentmem_cli.operations.damage import causes
 from agentmem_cli.operations.metas import Refreshed, is_current, refresh
+from agentmem_cli.operations.refused import words_of
 from agentmem_cli.session.codec import same
 from agentmem_cli.session.heads import main_log
 from agentmem_cli.session.keys import TITLE
@@ -33,6 +34,8 @@ class Listed(NamedTuple):
     """What was set aside on the way."""
     torn: TornTail | None = None
     """A torn tail of the main agent's log that was set aside first."""
+    meta_error: str | None = None
+    """Why the meta could not be written after its log was; None: it was, or nothing changed."""
 
 
 def meta_of(store: DirStore) -> Listed:
@@ -82,9 +85,16 @@ def set_title(store: DirStore, title: str | None, *, now_ms: int) -> Listed:
             updated = max(meta.updated or 0, now_ms) if records else meta.updated
             return meta._replace(title=shown, updated=updated)
 
-        done = refresh(store, update, current=current)
-    after = meta_of(store).meta
-    return Listed(after, records or after.title != before.title, done, torn)
+        error = None
+        try:
+            done = refresh(store, update, current=current)
+        except (OSError, SessionError) as refused:
+            if not records:
+                raise
+            # Why: the log has it, and a listing goes by the logs until the next change.
+            done, error = Refreshed(), words_of(refused)
+    after = meta_of(store).meta if error is None else before._replace(title=shown)
+    return Listed(after, records or after.title != before.title, done, torn, error)
 
 
 def set_labels(store: DirStore, put: Mapping[str, str], remove: Sequence[str]) -> Listed:

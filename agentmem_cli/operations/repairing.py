@@ -111,6 +111,7 @@ def repair(store: DirStore, wanted: Wanted) -> Repaired:
 
 def _tried(store: DirStore, wanted: Wanted) -> Repaired:
     """Return what a repair would do, and what `verify` would say after it."""
+    refuse_busy(store, wanted.if_idle_ms, wanted.now_ms)
     cleared: set[str] = set()
     with TrialBatch(store) as before:
         done = places_mended(store, before)

@@ -15,18 +15,18 @@ from agentmem_cli.operations.findings import NOTICE, PROBLEM, Checked, Finding, 
 from agentmem_cli.operations.imports.maps import FOLDER
 from agentmem_cli.operations.refused import words_of
 from agentmem_cli.operations.strays import BAD_NAME, LINK, NO_FILE, STRAY, strays
+from agentmem_cli.operations.verify_words import OVER, PAIRING, UNFINISHED
 from agentmem_cli.operations.watching_logs import LogWatch
 from agentmem_cli.session.fold import LogFold
 from agentmem_cli.session.images import BLOB_FOLDER, check_blob
 from agentmem_cli.session.keys import SESSION
 from agentmem_cli.session.lines import TOO_DEEP, TORN
 from agentmem_cli.session.meta import META, BadMeta, SessionMeta
-from agentmem_cli.session.pairing import MERGEABLE, UNANSWERED, UNASKED
+from agentmem_cli.session.pairing import UNASKED
 from agentmem_cli.session.reader import open_log
 from agentmem_cli.session.source import LogSource
 from agentmem_cli.storage.care import at_work, unfinished
 from agentmem_cli.storage.layout import FILES, LOGS, RECOVERED, REDO
-from agentmem_cli.storage.recovery import FOREIGN, NOT_WHOLE, WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,16 +35,6 @@ if TYPE_CHECKING:
     from agentmem_cli.storage.directory import DirStore
 
 __all__ = ["NOTICE", "PROBLEM", "Checked", "Finding", "Report", "verify"]
-
-_UNFINISHED: Final = {
-    WHOLE: "a change was cut short; the next command that changes something finishes it",
-    NOT_WHOLE: "a change was cut short before it was written down whole, and nothing of it was "
-    "made; the next change drops it, and repair keeps its bytes",
-    FOREIGN: "a change was cut short, and another program wrote since; repair gives it up, and "
-    "keeps what was staged",
-}
-"""What becomes of a redo file."""
-_OVER: Final = "the emptied note of a change that was over; the next change removes it"
 
 _NOTICES_MAX: Final = 20
 """Notices of one kind in one log that are told one by one; the rest is counted."""
@@ -61,13 +51,11 @@ def verify(store: DirStore, progress: Callable[[int], None] | None = None) -> Re
         Every finding, logs first in the order of their names.
     """
     work = _Work(store, progress)
-    work.layout()
-    for log in work.names(store.logs, LOGS):
-        work.log(log)
-    work.agents()
-    work.files()
-    work.meta()
-    work.maps()
+    for step in (work.layout, work.logs, work.agents, work.files, work.meta, work.maps):
+        try:
+            step()
+        except (OSError, SessionError) as error:
+            work.refused(error)
     return Report(tuple(work.found), work.checked())
 
 
@@ -105,6 +93,14 @@ class _Work:
 
     def add(self, level: str, kind: str, where: str, why: str) -> None:
         self.found.append(Finding(level, kind, where, None, None, None, why))
+
+    def refused(self, error: OSError | SessionError) -> None:
+        """Tell that a step came to an end where the system refused; the others still count."""
+        path = str(getattr(error, "filename", None) or "")
+        where = path.removeprefix(f"{self.store.path}/") if path else ""
+        # Why not twice: a folder that cannot be read refuses whoever looks into it.
+        if not any(self._is_unread(each) for each in (where, where.partition("/")[0])):
+            self.add(PROBLEM, "unreadable", where, words_of(error))
 
     def names(self, read: Callable[[], list[str]], folder: str) -> list[str]:
         """Return the names that *read* gives; none where the folder cannot be read."""
@@ -163,10 +159,14 @@ class _Work:
         try:
             # Why by its size: it is emptied first where the change has ended (see `redo.disarm`).
             is_over = redo.stat().st_size == 0
-            why = _OVER if is_over else _UNFINISHED[unfinished(self.store)[0]]
+            why = OVER if is_over else UNFINISHED[unfinished(self.store)[0]]
         except (SessionError, OSError) as error:
             why = words_of(error)
         self.add(PROBLEM, "unfinished-change", "", why)
+
+    def logs(self) -> None:
+        for log in self.names(self.store.logs, LOGS):
+            self.log(log)
 
     def log(self, log: str) -> None:
         try:
@@ -197,11 +197,6 @@ class _Work:
         watch.finish(fold)
 
     def pairing(self, log: str, problems: list[tuple[str, int, str | None]]) -> None:
-        told = {
-            UNANSWERED: "no result answers the call {call!r}",
-            UNASKED: "a result for {call!r}, which no call asked for",
-            MERGEABLE: "two replies stand side by side that could be one",
-        }
         # Why: what an import brought is history as it happened, and where a record is lost the
         # call may have been in it: no damage that anything could mend.
         history = self._imported or log in self._lost_in
@@ -210,7 +205,7 @@ class _Work:
             severe = kind == UNASKED and not history
             counts[kind] = counts.get(kind, 0) + 1
             if severe or counts[kind] <= _NOTICES_MAX:
-                why = f"message {entry}: {told[kind].format(call=call)}"
+                why = f"message {entry}: {PAIRING[kind].format(call=call)}"
                 self.add(PROBLEM if severe else NOTICE, kind, log, why)
         for kind, count in counts.items():
             if count > _NOTICES_MAX and (kind != UNASKED or history):
@@ -241,8 +236,13 @@ class _Work:
     def files(self) -> None:
         there = set(self._there)
         lost: set[str] = set().union(*self._lost_in.values())
+        unlisted = any(
+            each.kind == "unreadable" and each.where.partition("/")[0] == FILES
+            for each in self.found
+        )
         for name, (log, line) in sorted(self._blobs.items()):
-            if BLOB_FOLDER + name not in there:
+            # Why not where the files could not be listed: then nobody knows.
+            if BLOB_FOLDER + name not in there and not unlisted:
                 known = name in lost
                 why = f"blob {name} is {'lost, as the log says' if known else 'missing'}"
                 level = NOTICE if known else PROBLEM

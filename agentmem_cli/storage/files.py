@@ -348,13 +348,13 @@ def put(folder: Folder, name: str, data: bytes, part: str) -> None:
 
 
 def rename_folder(source: str, target: str) -> None:
-    """Rename the directory *source* to *target* in the same folder, durably.
-
-    Raises:
-        OSError: The system refused; nothing changed.
-    """
+    """Rename the directory *source* to *target* beside it, durably; `OSError`: nothing changed."""
     _patiently(lambda: os.rename(source, target))
-    sync_folder_of(target)
+    try:
+        sync_folder_of(target)
+    except OSError as error:
+        os.rename(target, source)  # who is told that it failed looks for it there
+        raise OSError(error.errno, error.strerror, source) from error
 
 
 def remove_tree(path: str) -> None:

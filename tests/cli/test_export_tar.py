@@ -462,3 +462,16 @@ def test_what_comes_out_of_a_tar_is_private(root: Path, tmp_path: Path) -> None:
 
     modes = {each.stat().st_mode & 0o7777 for each in (root / "one").rglob("*") if each.is_file()}
     assert modes == {0o600}
+
+
+def test_the_messages_of_a_tar_are_counted_whatever_is_written_in_them(
+    root: Path, tmp_path: Path
+) -> None:
+    lines = b'{"role":"user","content":"a\\ud800b"}\n{"role":"assistant","content":"x"}\n'
+    ok("new", "odd")
+    ok("append", "odd", stdin=lines)
+    ok("export", "odd", "--as", "tar", "-o", tmp_path / "odd.tar")
+
+    done = ok("import", "--again", tmp_path / "odd.tar", "--json")
+
+    assert done.objects[0]["messages"] == 2

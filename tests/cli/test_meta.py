@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -156,3 +158,21 @@ def test_a_damaged_log_takes_no_title(root: Path) -> None:
 
     assert run("meta", "title", "one", "T").status == 5
     assert _row()["title"] == "text 1"
+
+
+def test_a_title_that_is_in_the_log_is_set_though_the_meta_cannot_be_written(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(root, "one", "main", join(turns(2)))
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("agentmem_cli.operations.labelling.refresh", refuse)
+    done = ok("meta", "title", "one", "Tides", "--json")
+    again = run("meta", "title", "one", "Tides")
+
+    assert (done.object["title"], done.object["changed"]) == ("Tides", True)
+    assert "the meta was not written" in done.err
+    assert ok("list", "--json").object["title"] == "Tides"
+    assert again.status == 2  # nothing else was to be written

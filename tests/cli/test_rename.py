@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.running import header, join, message, ok, record, run, said, texts, tree, write
+from tests.cli.running import (
+    header,
+    join,
+    message,
+    ok,
+    record,
+    run,
+    said,
+    texts,
+    tree,
+    turns,
+    write,
+)
 
 if TYPE_CHECKING:
     from agentmem_cli.session.codec import Object
@@ -228,3 +242,20 @@ def test_one_thing_is_renamed_at_a_time(root: Path) -> None:
 
     assert run("rename", "one").status == 2
     assert run("rename", "one", "two", "--agent", "aide=x").status == 2
+
+
+def test_a_rename_that_is_not_durable_is_taken_back_and_names_what_it_is_about(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(root, "one", "main", join(turns(2)))
+
+    def refuse(_: str) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr("agentmem_cli.storage.files.sync_folder_of", refuse)
+    done = run("rename", "one", "two")
+
+    assert done.status == 2
+    assert str(root / "one") in done.err
+    assert sorted(path.name for path in root.iterdir()) == ["one"]
+    assert ok("show", "one").out

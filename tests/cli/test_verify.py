@@ -510,3 +510,38 @@ def test_a_look_at_many_counts_what_could_not_be_read_as_that(
     assert told in scanned.err.splitlines()[-1]
     assert told in found.err.splitlines()[-1]
     assert ("nothing found" in scanned.err) == (len(closed) == 1)
+
+
+@pytest.mark.parametrize("closed", ["files", "files/blobs", "files/plugins"])
+def test_a_folder_that_cannot_be_read_is_named_and_stops_nothing_else(
+    root: Path, monkeypatch: pytest.MonkeyPatch, closed: str
+) -> None:
+    for name in ("one", "two"):
+        write(root, name, "main", join([*turns(1), pushed(2, _picture(), id_=7)]))
+        (root / name / closed).mkdir(mode=0o700, parents=True, exist_ok=True)
+    before = [each["kind"] for each in run("verify", "two", "--json").object["findings"]]
+    real = os.scandir
+    folder = root / "one" / closed
+    inside = folder.stat()
+
+    def scandir(place: str | int = ".") -> object:
+        if os.path.samestat(os.stat(place), inside):  # noqa: PTH116 - it may be a descriptor
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
+        return real(place)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    done = run("verify", "--json")
+
+    first, second = done.objects[:2]
+    assert done.status == 1
+    assert [each["kind"] for each in first["findings"] if each["level"] == "problem"] == [
+        "unreadable"
+    ]
+    assert first["findings"][0]["where"] == closed
+    assert [each["kind"] for each in second["findings"]] == before
+    assert "missing-blob" in before
+
+
+def _picture() -> Object:
+    data: Object = {"type": "url", "value": "blob:" + "1" * 64 + ".png"}
+    return {"role": "user", "content": [{"type": "image", "data": data}]}

@@ -298,3 +298,30 @@ def test_an_agent_whose_rename_is_killed_has_the_old_name_or_the_new(tmp_path: P
         names.append(other)
 
     assert set(names) == {"aide", "helper"}
+
+
+@pytest.mark.parametrize("command", [("scan", "one"), ("redact", "one", "--yes", "--force")])
+def test_an_expression_that_takes_for_ever_is_ended_by_a_signal(
+    root: Path, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    write(root, "one", "main", join([header(), said(1, "a" * 60 + "!")]))
+    (tmp_path / "expressions").write_text("(a+)+$\n")
+    words = (*command, "--no-rules", "--regexes", str(tmp_path / "expressions"))
+    with subprocess.Popen(
+        [sys.executable, "-m", "agentmem_cli", *words],
+        env={**os.environ, "AGENTMEM_ROOT": str(root)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as running:
+        try:
+            with pytest.raises(subprocess.TimeoutExpired):
+                running.wait(1)
+            running.send_signal(signal.SIGTERM)
+            status = running.wait(20)
+        finally:
+            running.kill()
+        assert running.stderr is not None
+        told = running.stderr.read()
+
+    assert status == 130
+    assert b"interrupted" in told

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+from contextlib import suppress
 from os.path import lexists
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -12,7 +13,7 @@ from agentmem_cli.operations.imports.naming import safe_name
 from agentmem_cli.operations.imports.report import Report
 from agentmem_cli.operations.imports.targets import free_name
 from agentmem_cli.operations.imports.tarred import members
-from agentmem_cli.session.codec import loads_fast
+from agentmem_cli.session.codec import loads_fast, loads_object
 from agentmem_cli.session.keys import SESSION
 from agentmem_cli.storage.directory import DirStore
 from agentmem_cli.storage.layout import BLOBS, FILES, file_path, log_of, log_path
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from agentmem_cli.operations.imports.importing import Options
     from agentmem_cli.operations.imports.tarred import Member
+    from agentmem_cli.session.codec import Object
     from agentmem_cli.storage.store import Sink
 
 KIND: Final = "tar"
@@ -146,9 +148,14 @@ class _Counted:
         try:
             fields = loads_fast(line)
         except ValueError:
+            # Why again: half of a surrogate pair, or a great number, is no damage.
+            with suppress(ValueError):
+                self._record(loads_object(line))
             return
-        if not isinstance(fields, dict):
-            return
+        if isinstance(fields, dict):
+            self._record(fields)
+
+    def _record(self, fields: Object) -> None:
         kind, state = fields.get("type"), fields.get("state")
         if kind == "push":
             self.messages += _length(fields.get("entries"))

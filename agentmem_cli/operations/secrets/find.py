@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeAlias
 from agentmem_cli.operations.secrets.blocks import blocks, lines_of
 from agentmem_cli.operations.secrets.deltas import Run, Streams, joined, may_stream
 from agentmem_cli.operations.secrets.findings import Findings, Place, beyond
+from agentmem_cli.operations.secrets.here import Here
 from agentmem_cli.operations.secrets.looking import Eye, Found, gathered
 from agentmem_cli.operations.secrets.marks import Marks, Spot, Streamed, event_key
 from agentmem_cli.operations.secrets.plain import Characters, Plain
@@ -103,7 +104,11 @@ class Search:
         self._advance = advance
         self._alone: list[Finding] = []
         """What stands in one piece of a streamed message, and may be known by those before it."""
-        self._pool = ThreadPoolExecutor(max(1, looking.threads), "agentmem-scan")
+        # Why on this thread: an expression of the user's may take for ever, and it is this one
+        # alone whose search a signal ends.
+        here = bool(looking.given.patterns)
+        threads = max(1, looking.threads)
+        self._pool = Here() if here else ThreadPoolExecutor(threads, "agentmem-scan")
         self._blocks: deque[Future[_Held]] = deque()
         self._waiting: deque[Future[list[_Seen]] | list[_Seen]] = deque()
 
