@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.running import join, ok, run, tree, turns, write
-from tests.e2e.torture import SECRET, fill
+from tests.e2e.torture import fill
+from tests.e2e.torture_states import SECRET
 from tests.unit.storage.faults import calls_of, die_at
 
 if TYPE_CHECKING:

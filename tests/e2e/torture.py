@@ -42,8 +42,11 @@ LASTING = frozenset({"FULL", "READONLY"})
 LATER = ("next command", "could not be cut back")
 """What an error says where only the next command finishes something, or takes it back."""
 
-LOOK_STEP = 3
-"""At every which of the points tried all looking commands look at what is left."""
+LOOK_STEP = 7
+"""At every which of the points tried all looking commands look at what is left.
+
+A number that divides by none of those of faults at a call, so that each fault is looked at.
+"""
 
 OF_OTHERS = 0o077
 
@@ -186,16 +189,12 @@ def expected(server: Server, place: Path, row: Row) -> Expected:
     _age(root)
     before = _copy(first, place / "tried")
     shown = view_of(server, before)
-    wrong = looked(server, before, row, shown, shown)
-    assert wrong == []
     measured = _copy(first, place / "tried")
     done, calls = _counted(server, measured, row)
     assert done.status in row.good, (row.name, done)
     read_strictly(measured)
     new = state_of(measured)
     newly = view_of(server, measured)
-    wrong = looked(server, measured, row, newly, newly)
-    assert wrong == []
     wrong = _unsaid(server, measured, row, done)
     assert wrong == []
     again = _run(server, measured, row, seed="again")

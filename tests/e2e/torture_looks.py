@@ -48,7 +48,7 @@ def looked(server: Server, root: Path, row: Row, old: View, new: View) -> list[s
     wrong = _mixed(found, row, old, new)
     for words in (("stats", "--json"), ("verify", "--json"), ("list", "--tree")):
         done = server.run(root, *words)
-        if done.status not in {0, 1, 3, 5} or "internal error" in done.err:
+        if done.status not in {0, 1, 2, 3, 5} or "internal error" in done.err:
             wrong.append(f"{words[0]} ends with {done.status}: {done.err.strip()[:300]}")
     wrong += _scanned(server, root, masked=row.masks)
     after = tree(root)

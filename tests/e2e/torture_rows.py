@@ -115,7 +115,7 @@ _TOLD = b"".join(
         call("t2", path="/home/ada/tides/b.py").value,
         result("t2", f"{LONG}{SECRET}\n").value,
         _image(b"\x89PNG\r\n\x1a\n" + SECRET.encode()),
-        message("assistant", "seen"),
+        message("assistant", "They are built."),
     )
 )
 _CLEAR = ("clear", "one", "--keep", "0")
@@ -180,6 +180,7 @@ ROWS = (
             (("append", "one"), _TOLD),
             (_CLEAR, b""),
             (("meta", "title", "one", f"it is {SECRET}"), b""),
+            (_REDACT, b"They are built."),  # now there is a key, which masks are made with
         ),
         prepare=states.told_beside,
         masks=True,

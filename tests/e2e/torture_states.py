@@ -141,7 +141,7 @@ def half_an_append(session: Path) -> None:
 
 def told_beside(root: Path) -> None:
     """Let a plugin's file hold the secret, and bytes of a log that were set aside."""
-    torn = b'{"seq":9,"n":40,"t":1,"type":"push","entries":[{"message":"' + SECRET.encode()
+    torn = b'{"seq":9,"n":40,"t":1,"type":"push","entries":[{"message":"' + SECRET.encode() + b'"'
     name = recovered_name("main", hashlib.sha256(torn).hexdigest())
     files = {
         f"files/{name}": torn,
