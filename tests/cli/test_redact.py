@@ -230,8 +230,8 @@ def test_a_blob_in_which_a_value_stands_that_no_rule_knows_there_is_given_up(
 ) -> None:
     value = PASSWORD
     write(root, "one", "main", join([header(), said(1, f"password={value}")]))
-    image = {"type": "base64", "value": b64encode(b"\x89PNG\r\n" + value.encode()).decode()}
-    part: Object = {"type": "image", "data": image, "media_type": "png"}
+    data: Object = {"type": "base64", "value": b64encode(b"\x89PNG\r\n" + value.encode()).decode()}
+    part: Object = {"type": "image", "data": data, "media_type": "png"}
     given: Object = {"role": "user", "content": [part]}
     ok("append", "one", stdin=dumps(given) + b"\n")
     (blob,) = (root / "one/files/blobs").iterdir()
