@@ -45,6 +45,6 @@ def test_a_killed_process_leaves_the_old_state_or_the_new(tmp_path: Path, row: R
 def _chosen(calls: list[str]) -> list[int]:
     """The numbers of three calls: of renames, where there are so many, else of all."""
     numbers = [at for at, name in enumerate(calls, 1) if name == "replace"]
-    if len(numbers) < 3:  # noqa: PLR2004 - as is said above
+    if len(numbers) < 3:
         numbers = list(range(1, len(calls) + 1))
     return [numbers[0], numbers[len(numbers) // 2], numbers[-1]]
