@@ -14,8 +14,8 @@ from agentmem_cli.storage.directory import DirStore
 from tests.cli.commands_made import known_calls
 from tests.cli.running import ok, run, tree
 from tests.cli.talking import start
-from tests.e2e.torture import SECRET, fill
-from tests.e2e.torture_states import half_an_append
+from tests.e2e.torture import fill
+from tests.e2e.torture_states import SECRET, half_an_append
 from tests.talks import ask, reply
 from tests.unit.storage.faults import calls_of, die_at
 

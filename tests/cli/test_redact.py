@@ -6,11 +6,13 @@ import errno
 import json
 import os
 import re
+from base64 import b64encode
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from agentmem_cli.operations.secrets import engine, pool
+from agentmem_cli.session.codec import dumps
 from agentmem_cli.storage import swapping
 from tests.cli.running import header, join, message, ok, pushed, run, said, tree, write
 from tests.cli.test_scan import PASSWORD, PLACES, TOKEN, found, hides, plant, session
@@ -220,6 +222,26 @@ def test_blobs_are_given_up_when_asked(root: Path) -> None:
     assert done.status == 0
     assert not blob.exists()
     assert ok("show", "one").status == 0
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_blob_in_which_a_value_stands_that_no_rule_knows_there_is_given_up(
+    root: Path, *, named: bool
+) -> None:
+    value = PASSWORD
+    write(root, "one", "main", join([header(), said(1, f"password={value}")]))
+    data: Object = {"type": "base64", "value": b64encode(b"\x89PNG\r\n" + value.encode()).decode()}
+    part: Object = {"type": "image", "data": data, "media_type": "png"}
+    given: Object = {"role": "user", "content": [part]}
+    ok("append", "one", stdin=dumps(given) + b"\n")
+    (blob,) = (root / "one/files/blobs").iterdir()
+    words = ("--no-rules", "--literals", "-") if named else ()
+
+    done = redact("one", "--drop-blobs", *words, stdin=value.encode() if named else b"")
+
+    assert outcome(done)["dropped"] == [f"files/blobs/{blob.name}"]
+    assert done.status == 0
+    assert not blob.exists()
 
 
 def test_signatures_of_changed_thinking_go(root: Path) -> None:

@@ -11,7 +11,8 @@ import pytest
 
 from agentmem_cli.storage.directory import DirStore
 from tests.cli.running import join, ok, run, tree, turns, write
-from tests.e2e.torture import SECRET, fill
+from tests.e2e.torture import fill
+from tests.e2e.torture_states import SECRET
 from tests.unit.storage.faults import calls_of, die_at
 
 if TYPE_CHECKING:

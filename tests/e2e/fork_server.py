@@ -38,6 +38,7 @@ CALLS: Final = (
     "mkdir",
     "rmdir",
     "link",
+    "fchmod",
     "flock",
 )
 """The calls that are counted; an ``open`` to write, Python's own too, is told as ``make``."""
@@ -51,7 +52,10 @@ Answer = dict[str, Any]
 Words = tuple[object, ...]
 
 _CHANGES: Final = frozenset(
-    {"write", "fsync", "replace", "rename", "unlink", "ftruncate", "mkdir", "rmdir", "link"}
+    {
+        *("write", "fsync", "replace", "rename", "unlink", "ftruncate", "mkdir", "rmdir", "link"),
+        "fchmod",
+    }
 )
 _GROWS: Final = frozenset({"write", "mkdir", "link"})
 _CREATES: Final = os.O_CREAT | os.O_TRUNC
@@ -155,6 +159,14 @@ def _steady(seed: str) -> None:
     time.time_ns = lambda: started
 
 
+def _hold_no_more(most_bytes: int) -> None:
+    """Let a change of *most_bytes* go the ways on the disk that one of 8 MiB goes."""
+    for module, name in (("extending", "HELD"), ("spool", "BUDGET"), ("spool", "CHUNK")):
+        held = importlib.import_module(f"agentmem_cli.storage.{module}")
+        assert hasattr(held, f"{name}_BYTES")
+        setattr(held, f"{name}_BYTES", most_bytes)
+
+
 def _child(request: Mapping[str, Any], counter: mmap.mmap) -> NoReturn:
     from agentmem_cli._entry import main
 
@@ -171,6 +183,8 @@ def _child(request: Mapping[str, Any], counter: mmap.mmap) -> NoReturn:
     os.environ.update(request["environ"])
     os.umask(request.get("umask", 0o022))
     _steady(request["seed"])
+    if request.get("held") is not None:
+        _hold_no_more(request["held"])
     fault = Fault(request["at"], request["how"], counter)
     real_open, real_write = os.open, os.write
     fault.install()

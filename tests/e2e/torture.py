@@ -11,41 +11,27 @@ import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple
 
-from agentmem_cli.cli.app import COMMANDS
+from agentmem_cli.errors import AgentMemError
 from agentmem_cli.session.codec import dumps, loads_object
 from agentmem_cli.session.session import Session
 from agentmem_cli.storage.directory import DirStore
 from agentmem_cli.storage.layout import PART, REDO, STAGES, TRASH
-from tests.cli.running import (
-    header,
-    join,
-    message,
-    pushed,
-    record,
-    said,
-    write,
-)
-from tests.e2e import torture_states as states
+from tests.cli.running import header, join, pushed, record, said, write
+from tests.e2e.torture_looks import View, left_unsaid, looked, view_of
+from tests.e2e.torture_states import LONG, PIXEL, SECRET
 from tests.talks import call, reply, result
 from tests.unit.imports import building
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from agentmem_cli.session.codec import Object
-
-PROJECT = Path(__file__).resolve().parents[2]
-SECRET = "wJalrXUtnFEMIK7MDENGbPxRfiCYzz"
-PIXEL = (
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg"
-    "=="
-)
-LONG = "a line that says much\n" * 60
+    from tests.e2e.torture_rows import Row
+    from tests.e2e.torture_server import Ended, Server
 
 EVERYWHERE = ("EIO", "EINTR", "ENOSPC")
 AT_CHANGES = ("KILL", "LATE", "SIGINT", "FULL", "READONLY")
@@ -53,193 +39,16 @@ AT_WRITES = ("SHORT", "TORN")
 KILLS = frozenset({"KILL", "LATE", "TORN"})
 LASTING = frozenset({"FULL", "READONLY"})
 
+LATER = ("next command", "could not be cut back")
+"""What an error says where only the next command finishes something, or takes it back."""
 
-class Row(NamedTuple):
-    """One command to be tried."""
+LOOK_STEP = 7
+"""At every which of the points tried all looking commands look at what is left.
 
-    name: str
-    words: tuple[str, ...]
-    stdin: bytes = b""
-    before: tuple[tuple[tuple[str, ...], bytes], ...] = ()
-    """Commands that bring about the state it begins from, each with its standard input."""
-    prepare: Callable[[Path], None] | None = None
-    """Changes files of that state after these."""
-    good: tuple[int, ...] = (0,)
-    """Exit statuses that say it is done."""
-    strict: bool = True
-    """Whether the state it begins from can be read strictly."""
-    in_steps: bool = False
-    """Whether it is several changes, each of them whole: a state between is one, too."""
-    looks: bool = True
-    """Whether sessions are looked at before it runs again; a look drops a redo file of no use."""
+A number that divides by none of those of faults at a call, so that each fault is looked at.
+"""
 
-    @property
-    def known(self) -> bool:
-        """Whether the program has the command yet."""
-        return self.words[0] in COMMANDS
-
-
-def _torn(root: Path) -> None:
-    with (root / "one/logs/main.jsonl").open("ab") as log:
-        log.write(b'{"seq":99,"n":9')
-
-
-def _grown(root: Path) -> None:
-    source = root.parent / "source.jsonl"
-    more = building.lines(building.user(30, "more of it"), building.reply(31, "and more"))
-    source.write_bytes(source.read_bytes() + more)
-
-
-_COMPACT = ("compact", "one", "--keep", "1", "--summary-file", "-")
-_IMPORT = ("import", "../source.jsonl")
-_REPAIR = ("repair", "one")
-_MESSAGES = b"".join(
-    dumps(value) + b"\n"
-    for value in (
-        message("user", "and with an image"),
-        message("assistant", "seen"),
-    )
-)
-
-ROWS = (
-    Row("new", ("new", "two")),
-    Row("append", ("append", "one", "--role", "user"), b"what comes next"),
-    Row("append several", ("append", "one"), _MESSAGES),
-    Row("append to a torn log", ("append", "one", "--role", "user"), b"next", prepare=_torn),
-    Row("append a first", ("append", "two", "--role", "user"), b"hello", ((("new", "two"), b""),)),
-    Row("import", _IMPORT),
-    Row("import again", _IMPORT, before=((_IMPORT, b""),), prepare=_grown),
-    Row("compact", _COMPACT, b"They built it."),
-    Row("clear", ("clear", "one", "--keep", "0")),
-    Row("undo", ("undo", "one"), before=((_COMPACT, b"They built it."),)),
-    Row("redo", ("redo", "one"), before=((_COMPACT, b"It is so."), (("undo", "one"), b""))),
-    Row("splice", ("splice", "one", "1:2", "--force")),
-    Row("restore", ("restore", "one", "m2")),
-    Row("core set", ("core", "set", "one", "human", "Ada")),
-    Row("core import", ("core", "import", "one", "../blocks")),
-    Row(
-        "core clear",
-        ("core", "clear", "one"),
-        before=((("core", "import", "one", "../blocks"), b""),),
-    ),
-    Row("value", ("value", "set", "one", "mood", '"calm"')),
-    Row("meta", ("meta", "title", "one", "Tides")),
-    Row("redact", ("redact", "one", "--yes", "--no-rules", "--literals", "-"), SECRET.encode()),
-    Row("rewrite", ("rewrite", "one", "--yes", "--replace-file", "../replace")),
-    Row("remap", ("remap", "/home/ada/tides=/srv/tides", "one", "--yes")),
-    Row("rename", ("rename", "one", "uno")),
-    Row("rename an agent", ("rename", "one", "--agent", "aide=helper")),
-    Row("fork", ("fork", "one", "two")),
-    Row("fork an agent", ("fork", "one", "--as-agent", "twin")),
-    Row("repair", _REPAIR, prepare=states.damaged, good=(0, 1), strict=False),
-    Row("repair of the order", _REPAIR, prepare=states.swapped, good=(0, 1), strict=False),
-    Row("repair of images", _REPAIR, prepare=states.without_images, good=(0, 1)),
-    Row("repair of places", _REPAIR, prepare=states.odd_places, good=(0, 1), in_steps=True),
-    Row(
-        "repair of no redo file",
-        _REPAIR,
-        prepare=states.not_whole,
-        good=(0, 1),
-        in_steps=True,
-        looks=False,
-    ),
-    Row("repair of half a change", _REPAIR, prepare=states.foreign, good=(0, 1), in_steps=True),
-    Row("repair of all", ("repair", "--all"), prepare=states.half_gone, good=(0, 1), in_steps=True),
-    Row("bring back", _IMPORT, before=((_IMPORT, b""),), prepare=states.lost_and_mended),
-    Row("gc", ("gc", "one", "--yes"), prepare=states.loose),
-    Row("gc of all", ("gc", "--all", "--yes"), prepare=states.loose),
-    Row("gc of the root", ("gc", "--all", "--yes"), prepare=states.half_gone, in_steps=True),
-    Row("rm", ("rm", "one", "--yes")),
-    Row("prune", ("prune", "--older", "1d", "--yes")),
-)
-
-
-def known_rows() -> list[Row]:
-    return [row for row in ROWS if row.known]
-
-
-# -- the server ------------------------------------------------------------
-
-
-class Ended(NamedTuple):
-    """How a command ended."""
-
-    status: int
-    hit: bool
-    out: str
-    err: str
-
-    @property
-    def killed(self) -> bool:
-        return self.status == -signal.SIGKILL
-
-
-class Server:
-    """The process that commands are forked from."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.e2e.fork_server"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": str(PROJECT), "TZ": "UTC"},
-            cwd=PROJECT,
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.wait(30)
-        self._process.stdout.close()
-
-    def run(
-        self,
-        root: Path,
-        *words: str,
-        stdin: bytes = b"",
-        seed: str = "first",
-        at: int = 0,
-        how: str = "",
-        calls: str = "",
-    ) -> Ended:
-        """Run a command on the sessions in *root*; see `fork_server.Fault` for *at* and *how*."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        given = self.folder / "stdin"
-        given.write_bytes(stdin)
-        told = {name: self.folder / name for name in ("out", "err")}
-        request = {
-            "words": ["--root", str(root), *(self._path(root, word) for word in words)],
-            "stdin": str(given),
-            "out": str(told["out"]),
-            "err": str(told["err"]),
-            "environ": {"AGENTMEM_CONFIG": str(root.parent / "config")},
-            "seed": seed,
-            "at": at,
-            "how": how,
-            "calls": calls,
-        }
-        self._process.stdin.write(json.dumps(request).encode() + b"\n")  # noqa: TID251 - no record
-        self._process.stdin.flush()
-        answer = json.loads(self._process.stdout.readline())
-        out, err = (path.read_text() for path in told.values())
-        return Ended(answer["status"], answer["hit"], out, err)
-
-    @staticmethod
-    def _path(root: Path, word: str) -> str:
-        return str(root.parent / word[3:]) if word.startswith("../") else word
-
-    def calls(self, root: Path, row: Row) -> tuple[Ended, list[str]]:
-        """Run the command of *row* untouched, and tell the calls it made."""
-        listed = self.folder / "calls"
-        done = self.run(root, *row.words, stdin=row.stdin, calls=str(listed))
-        found: list[str] = json.loads(listed.read_text())
-        return done, found
+OF_OTHERS = 0o077
 
 
 # -- states ----------------------------------------------------------------
@@ -277,7 +86,7 @@ def fill(place: Path) -> Path:
 
 
 _NUMBERS = re.compile(rb'"(lineage|t|made|n|updated|mtime_ns|inode|device)":\d+')
-_SEEN = re.compile(rb'"seen":\[[0-9,]*\]')
+_SEEN = re.compile(rb'"seen":\[[0-9,]*\]|(?<="ends":){[^}]*}')
 _DRAWN = re.compile(rb"(?<=[:\"-])[0-9a-f]{4,64}(?=[]\"-])")
 
 State = dict[str, bytes]
@@ -291,6 +100,8 @@ def raw_state(root: Path) -> State:
         if is_passing(where) or path.name in {"meta.json", ".rig-memory.lock"}:
             continue
         found[where] = path.read_bytes()
+        if mode := path.lstat().st_mode & OF_OTHERS:
+            found[f"{where} is open"] = oct(mode).encode()
     labels = {f"{name}/labels": _labels(root / name) for name in _sessions(root)}
     found |= {name: data for name, data in labels.items() if data}
     return found | {f"{name}/": b"" for name in _sessions(root)}
@@ -361,6 +172,8 @@ class Expected(NamedTuple):
     again: int
     """The exit status of the second run."""
     calls: list[str]
+    shown: tuple[View, View]
+    """What looking commands say of the old state, and of the new."""
 
 
 def expected(server: Server, place: Path, row: Row) -> Expected:
@@ -374,12 +187,17 @@ def expected(server: Server, place: Path, row: Row) -> Expected:
     if row.prepare is not None:
         row.prepare(root)
     _age(root)
+    before = _copy(first, place / "tried")
+    shown = view_of(server, before)
     measured = _copy(first, place / "tried")
-    done, calls = server.calls(measured, row)
+    done, calls = _counted(server, measured, row)
     assert done.status in row.good, (row.name, done)
     read_strictly(measured)
     new = state_of(measured)
-    again = server.run(measured, *row.words, stdin=row.stdin, seed="again")
+    newly = view_of(server, measured)
+    wrong = _unsaid(server, measured, row, done)
+    assert wrong == []
+    again = _run(server, measured, row, seed="again")
     return Expected(
         first,
         state_of(root),
@@ -387,7 +205,24 @@ def expected(server: Server, place: Path, row: Row) -> Expected:
         state_of(measured),
         again.status,
         calls,
+        (shown, newly),
     )
+
+
+def _run(server: Server, root: Path, row: Row, **how: str | int) -> Ended:
+    return server.run(root, *row.words, stdin=row.stdin, held=row.held, **how)  # type: ignore[arg-type]
+
+
+def _counted(server: Server, root: Path, row: Row) -> tuple[Ended, list[str]]:
+    """Run the command of *row* untouched, and tell the calls it made."""
+    listed = server.folder / "calls"
+    done = _run(server, root, row, calls=str(listed))
+    found: list[str] = json.loads(listed.read_text())
+    return done, found
+
+
+def _unsaid(server: Server, root: Path, row: Row, done: Ended) -> list[str]:
+    return left_unsaid(server, root, done) if row.words[0] == "repair" else []
 
 
 def _age(root: Path) -> None:
@@ -417,19 +252,24 @@ def points(calls: list[str], step: int) -> list[tuple[int, str]]:
     return found[step // 2 :: step]
 
 
-def try_point(server: Server, expect: Expected, row: Row, at: int, how: str) -> list[str]:
+def try_point(
+    server: Server, expect: Expected, row: Row, at: int, how: str, *, look: bool = True
+) -> list[str]:
     """Try one fault; return what is wrong, nothing where all is well."""
     root = _copy(expect.first, expect.first.with_name("tried"))
-    done = server.run(root, *row.words, stdin=row.stdin, at=at, how=how)
+    done = _run(server, root, row, at=at, how=how)
     wrong = _ended(done, row)
     if done.status == 0 and not done.hit:
         return [*wrong, "the call was not reached"]
     wrong += _left(server, root)
+    if look:
+        wrong += looked(server, root, row, *expect.shown)
     before = raw_state(root)
-    for name in _sessions(root) if row.looks else ():
-        server.run(root, "show", name, "--json")
+    if row.settles:
+        settle(root)
     armed = not done.killed and raw_state(root) != before
-    if armed and not (how in LASTING and "next command" in done.err):
+    told = done.out + done.err  # of one of several sessions it is told among them
+    if armed and not (how in LASTING and any(each in told for each in LATER)):
         wrong.append(f"what failed was carried out later: {done.err.strip()[:300]}")
     settled = state_of(root)
     wrong += _settled(done, settled, row, expect)
@@ -437,6 +277,13 @@ def try_point(server: Server, expect: Expected, row: Row, at: int, how: str) -> 
         wrong += _strict(root)
     was_new = settled == expect.new and expect.new != expect.old
     return wrong + _again(server, root, row, expect, was_new=was_new)
+
+
+def settle(root: Path) -> None:
+    """Finish or drop what was cut short, as the next command does that changes something."""
+    for name in _sessions(root):
+        with suppress(AgentMemError, OSError):  # it can be neither, and the command says so
+            DirStore.open(root / name).recover()
 
 
 def _ended(done: Ended, row: Row) -> list[str]:
@@ -450,19 +297,30 @@ def _ended(done: Ended, row: Row) -> list[str]:
 
 def _settled(done: Ended, settled: State, row: Row, expect: Expected) -> list[str]:
     wrong = []
-    if settled not in (expect.old, expect.new) and not (
-        row.in_steps and _is_between(settled, expect.old, expect.new)
-    ):
+    if settled not in (expect.old, expect.new) and not _is_between(settled, row, expect):
         wrong.append(f"neither the old state nor the new: {_difference(settled, expect)}")
     if done.status in row.good and settled != expect.new:
         wrong.append("acknowledged, and not there")
     return wrong
 
 
-def _is_between(found: State, old: State, new: State) -> bool:
-    """Whether each file is as it was or as it will be."""
-    names = {*found, *old, *new}
-    return all(found.get(name) in (old.get(name), new.get(name)) for name in names)
+def _is_between(found: State, row: Row, expect: Expected) -> bool:
+    """Whether each file, or each session, is as it was or as it will be."""
+    if not row.in_steps:
+        return False
+
+    def part(name: str) -> str:
+        return name.partition("/")[0] if row.by_session else name
+
+    def parts(state: State) -> dict[str, State]:
+        told: dict[str, State] = {}
+        for name, data in state.items():
+            told.setdefault(part(name), {})[name] = data
+        return told
+
+    mine, old, new = parts(found), parts(expect.old), parts(expect.new)
+    names = {*mine, *old, *new}
+    return all(mine.get(name) in (old.get(name), new.get(name)) for name in names)
 
 
 def _left(server: Server, root: Path) -> list[str]:
@@ -496,7 +354,7 @@ def _strict(root: Path) -> list[str]:
 
 
 def _again(server: Server, root: Path, row: Row, expect: Expected, *, was_new: bool) -> list[str]:
-    done = server.run(root, *row.words, stdin=row.stdin, seed="again")
+    done = _run(server, root, row, seed="again")
     statuses = (expect.again,) if was_new else row.good
     if done.status not in statuses:
         return [f"run again it ends with {done.status}: {done.err.strip()[:300]}"]
@@ -512,6 +370,7 @@ def _again(server: Server, root: Path, row: Row, expect: Expected, *, was_new: b
     left = extras(root)
     if left and wanted != (expect.new if was_new else expect.old):
         wrong.append(f"run again it leaves {sorted(left)}")
+    wrong += _unsaid(server, root, row, done)
     return wrong
 
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from agentmem_cli.storage import redo
 from agentmem_cli.storage.directory import DirStore
 from agentmem_cli.storage.files import Folder
-from agentmem_cli.storage.layout import REDO
+from agentmem_cli.storage.layout import REDO, recovered_name
 from tests.cli.running import run
 from tests.unit.storage.faults import calls_of, die_at
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+SECRET = "wJalrXUtnFEMIK7MDENGbPxRfiCYzz"
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg"
+    "=="
+)
+LONG = "a line that says much\n" * 60
 PART = ".agentmem-" + "0" * 32 + ".rig-part"
 
 
@@ -134,3 +137,25 @@ def half_an_append(session: Path) -> None:
     line = heads[0].encode() + b'"t":1,"type":"halt","halt":"x"}\n'
     (session / REDO).write_bytes(told + b"%d\n" % len(line))
     log.write_bytes(log.read_bytes() + line + heads[1].encode())
+
+
+def told_beside(root: Path) -> None:
+    """Let a plugin's file hold the secret, and bytes of a log that were set aside."""
+    torn = b'{"seq":9,"n":40,"t":1,"type":"push","entries":[{"message":"' + SECRET.encode() + b'"'
+    name = recovered_name("main", hashlib.sha256(torn).hexdigest())
+    files = {
+        f"files/{name}": torn,
+        "files/plugins/x/a": f"a = {SECRET}\n".encode(),
+    }
+    for where, data in files.items():
+        path = root / "one" / where
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+
+def readable(root: Path) -> None:
+    """Let everybody read all of it."""
+    for place, _, names in os.walk(root):
+        Path(place).chmod(0o755)
+        for name in names:
+            Path(place, name).chmod(0o644)

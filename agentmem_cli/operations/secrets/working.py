@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from agentmem_cli.operations.secrets.single import Masked
     from agentmem_cli.session.codec import JSON, Object
     from agentmem_cli.session.tokens import Path
+    from agentmem_cli.storage.directory import DirStore
 
 
 class Target(NamedTuple):
@@ -189,7 +190,7 @@ def _session(
             found = prove(store, store, masker, looked, name, None)
             looked.findings.rows = with_others(looked.findings.rows, found)
         return _told(looked.findings, how, looking, target)
-    dropped = _bytes_of(looked) if how.drop_blobs else ()
+    dropped = _given_up(store, looked, looking, name) if how.drop_blobs else ()
     if not (looked.findings.to_mask() or looked.findings.values or dropped):
         told = _told(looked.findings, how, looking, target)
         return told._replace(left=_left(looked.findings, looking, target, how))
@@ -264,11 +265,15 @@ def _left(findings: Findings, looking: Looking, target: Target, how: How) -> tup
     return _rows(kept, looking, target, how)
 
 
-def _bytes_of(looked: Looked) -> tuple[str, ...]:
-    """Return the blobs that are no text and in which something was found."""
+def _given_up(store: DirStore, looked: Looked, looking: Looking, name: str) -> tuple[str, ...]:
+    """Return the blobs that are no text and in which something was found, or stands bare."""
+    rows = looked.findings.rows
+    if looked.findings.values:
+        # Why once more: no rule knows a value that a file names, or that stands bare in a blob.
+        rows = rows + prove(store, store, masker_of(store, looked, looking), looked, name, None)
     names = {
         row.place.name.removeprefix(BLOBS)
-        for row in looked.findings.rows
+        for row in rows
         if row.fate == "bytes" and row.place.name.startswith(BLOBS)
     }
     return tuple(sorted(names))
