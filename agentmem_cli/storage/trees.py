@@ -31,15 +31,15 @@ def rename_own(above: Folder, old: str, new: str, lock: SessionLock | None) -> N
     _check(above, old, old, lock)
     try:
         above.move(old, above, new)
+        try:
+            # Why again: it may have come between the look and the rename.
+            _check(above, new, old, lock)
+            above.sync()
+        except (ConflictError, OSError):
+            above.move(new, above, old)  # who is told that it failed looks for it there
+            raise
     except OSError as error:
         raise OSError(error.errno, error.strerror, above.where(old)) from error
-    try:
-        # Why again: it may have come between the look and the rename.
-        _check(above, new, old, lock)
-    except ConflictError:
-        above.move(new, above, old)
-        raise
-    above.sync()
 
 
 def remove_tree(above: Folder, name: str) -> None:

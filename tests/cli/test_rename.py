@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agentmem_cli.storage.files import Folder
 from tests.cli.running import (
     header,
     join,
@@ -249,10 +250,14 @@ def test_a_rename_that_is_not_durable_is_taken_back_and_names_what_it_is_about(
 ) -> None:
     write(root, "one", "main", join(turns(2)))
 
-    def refuse(_: str) -> None:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
+    real = Folder.sync
 
-    monkeypatch.setattr("agentmem_cli.storage.files.sync_folder_of", refuse)
+    def refuse(folder: Folder) -> None:
+        if folder.path == str(root):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        real(folder)
+
+    monkeypatch.setattr(Folder, "sync", refuse)
     done = run("rename", "one", "two")
 
     assert done.status == 2
