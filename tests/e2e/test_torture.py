@@ -26,7 +26,7 @@ pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"),
 ]
 
-STEP = int(os.environ.get("AGENTMEM_TORTURE_STEP", "31"))
+STEP = int(os.environ.get("AGENTMEM_TORTURE_STEP", "37"))
 """Of how many points one is tried."""
 
 
