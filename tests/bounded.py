@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import traceback
 from typing import TYPE_CHECKING, NamedTuple
@@ -51,11 +50,15 @@ class Ended(NamedTuple):
 
 
 def _size_bytes() -> int:
+    import resource
+
     with open("/proc/self/statm") as pages:  # noqa: PTH123
         return int(pages.read().split()[0]) * resource.getpagesize()
 
 
 def _limit(cpu_s: int, room_bytes: int) -> None:
+    import resource  # Windows has none
+
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:

@@ -6,7 +6,6 @@ The numbers are those of `test_cases`; each test says what is right by itself.
 from __future__ import annotations
 
 import os
-import resource
 import shutil
 import signal
 import stat
@@ -159,6 +158,8 @@ def test_case_3_b_eight_writers_of_long_records_and_a_reader(root: Path, tmp_pat
 @contextmanager
 def _room(size: int) -> Iterator[None]:
     """Let this process make no file longer than *size* bytes."""
+    import resource  # Windows has none
+
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
