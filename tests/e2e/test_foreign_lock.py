@@ -44,6 +44,7 @@ for my $at (1 .. $how) {
     syswrite($out, $line) == length($line) or die $!;
     close($out); close($f);
     print "added\n";
+    select(undef, undef, undef, 0.003);
 }
 """
 
@@ -86,6 +87,7 @@ int main(int argc, char **argv) {
         close(lock);
         puts("added");
         fflush(stdout);
+        usleep(3000);
     }
     return 0;
 }
