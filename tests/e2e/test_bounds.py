@@ -13,6 +13,7 @@ import pytest
 
 from tests.bounded import command, within
 from tests.cli.running import header, join, said, turns, write, write_meta
+from tests.e2e.fork_server import import_all
 from tests.hostile_bytes import ANYWHERE, MIB, RECORDS
 from tests.unit.imports import building, claude_building, codex_building
 
@@ -26,8 +27,15 @@ pytestmark = [
 ]
 
 STDIN: Final = {"append": b"hi", "scan": b"text 1", "redact": b"text 1"}
-SLOWER: Final = ("a million blank lines", "200,000 tiny lines", "200,000 tiny objects")
+SLOWEST: Final = ("a million blank lines", "200,000 tiny lines", "200,000 tiny objects")
+"""What a repair, which reads a log several times, takes over ten seconds for."""
 LOGS: Final = {**ANYWHERE, **RECORDS}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _all_imported() -> None:
+    """Import once what each child would import for itself."""
+    import_all()
 
 
 def _wrong(words: str, tmp_path: Path, given: Path | str = "") -> list[str]:
@@ -45,7 +53,7 @@ def test_a_log_with_such_lines(root: Path, tmp_path: Path, name: str, words: str
     assert _wrong(words, tmp_path) == []
 
 
-@pytest.mark.parametrize("name", [name for name in LOGS if name not in SLOWER])
+@pytest.mark.parametrize("name", [name for name in LOGS if name not in SLOWEST])
 @pytest.mark.parametrize("words", ["list --json", "repair one --force"])
 def test_a_log_of_nothing_else(root: Path, tmp_path: Path, name: str, words: str) -> None:
     write(root, "one", "main", LOGS[name])
