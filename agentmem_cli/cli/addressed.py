@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from agentmem_cli.operations.catalog import Found
     from agentmem_cli.storage.directory import DirStore
 
-_ADDRESS: Final = re.compile(r"(?P<head>.+:.+):[m#]?(?P<id>[0-9]{1,20})", re.DOTALL)
+# Why so: with any text before the colon, a word full of them takes time by the square.
+_ADDRESS: Final = re.compile(r"(?P<head>.[^:]*:.+):[m#]?(?P<id>[0-9]{1,20})", re.DOTALL)
 # A time has colons, too, and nothing but these.
 _TIME: Final = re.compile(r"[0-9T :.+-]+")
 

@@ -74,6 +74,9 @@ def pieces(log: OpenLog) -> Iterator[Piece]:
         if type(fields) is dict and is_stamped(fields):
             one = Line(number, offset, len(line) - 1, fields)
             yield Piece(number, offset, len(line), (one,))
+        elif not line.strip():
+            # Why here: a log may hold a million of them, and is read four times to be mended.
+            yield Piece(number, offset, len(line), ())
         else:
             yield _odd(line, number, offset, last=after == size)
         offset = after

@@ -301,7 +301,8 @@ class LogFold:
         elif n <= self.last_n:
             self._fault(line, BAD_STAMP, f"n {n} does not increase (it was {self.last_n})")
         self._repeats = n <= self.last_n
-        if n == self.last_n and (self._last_line, n) not in self._repeated:
+        # Why the newest alone: what stands there of the line before can only be that.
+        if n == self.last_n and self._repeated[-1:] != [(self._last_line, n)]:
             self._repeated.append((self._last_line, n))
         if self._repeats:
             self._repeated.append((line.number, n))

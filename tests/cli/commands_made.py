@@ -55,7 +55,7 @@ _WRITING = (
     "restore one m1",
     "core set one human Ada",
     "core clear one",
-    "value set one mood calm",
+    'value set one mood "calm"',
     "meta title one Tides",
     "meta refresh one",
     "fork one three",

@@ -213,7 +213,8 @@ def _forked(request: Mapping[str, Any], counter: mmap.mmap) -> Answer:
     return {"status": os.waitstatus_to_exitcode(status), "hit": bool(counter[0])}
 
 
-def _import_all() -> None:
+def import_all() -> None:
+    """Import every module of the program, and what it imports only when it needs it."""
     import agentmem_cli
 
     for found in pkgutil.walk_packages(agentmem_cli.__path__, "agentmem_cli."):
@@ -225,7 +226,7 @@ def _import_all() -> None:
 
 def serve() -> None:
     """Answer requests until there are no more."""
-    _import_all()
+    import_all()
     counter = mmap.mmap(-1, mmap.PAGESIZE)
     gc.freeze()  # what is here stays, and is not to be copied for each child's collector
     requests = sys.stdin
