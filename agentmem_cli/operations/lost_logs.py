@@ -75,9 +75,7 @@ def with_lost(meta: SessionMeta, lost: Iterable[tuple[str, LostLog]]) -> Session
     return meta._replace(listed={**meta.listed, OURS: kept})
 
 
-def with_lost_end(
-    store: Store, meta: SessionMeta, torn: TornTail | None, at_ms: int
-) -> SessionMeta:
+def with_lost_end(store: Store, meta: SessionMeta, torn: TornTail, at_ms: int) -> SessionMeta:
     """Return *meta* with a note of what a change has set aside of a log, where that were records.
 
     They were where the meta knows their bytes as written. A record that was only begun is none.
@@ -85,11 +83,11 @@ def with_lost_end(
     Args:
         store: The session.
         meta: Its meta as it was before the change.
-        torn: The torn end that was set aside; None: none was.
+        torn: The torn end that was set aside.
         at_ms: When, in ms.
     """
-    size = (noted_sizes(meta) or {}).get(torn.log) if torn is not None else None
-    if torn is None or torn.set_aside is None or type(size) is not int or size <= torn.kept:
+    size = (noted_sizes(meta) or {}).get(torn.log)
+    if torn.set_aside is None or type(size) is not int or size <= torn.kept:
         return meta
     if was_begun(store.read_file(torn.set_aside)[:CHUNK_BYTES]):
         return meta

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from agentmem_cli.limits import META_BYTES_MAX
 from agentmem_cli.operations.listing import OURS, beginning_of, is_fresh
-from agentmem_cli.operations.lost_logs import with_lost_end
 from agentmem_cli.session.meta import META, BadMeta, SessionMeta
 
 if TYPE_CHECKING:
@@ -71,7 +70,10 @@ def refresh(
     with store.lock():
         before, done = _readable(store)
         at_ms, ends = torn
-        for end in ends:
+        for end in filter(None, ends):
+            # Why here: an import with nothing new needs none of what it needs.
+            from agentmem_cli.operations.lost_logs import with_lost_end
+
             before = with_lost_end(store, before, end, at_ms)
         known = current and done.why is None
         if not known:

@@ -114,7 +114,7 @@ def test_case_10_a_program_that_takes_the_lock_waits_and_its_record_is_not_lost(
     root: Path, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _begin(root, command)
-    real = os.replace if command in MENDING else os.rename
+    real = os.replace
     running: list[subprocess.Popen[bytes]] = []
 
     def moving(*words: object, **named: object) -> None:
@@ -350,7 +350,7 @@ def test_case_51_agents_and_sessions_of_one_name_but_its_case_are_mended_each_by
 # -- 52: names that no disk likes --------------------------------------------------------------
 
 
-@pytest.mark.parametrize("how", ["repair", "append", "import", "redact"])
+@pytest.mark.parametrize("how", ["repair", "append", "tighten", "redact"])
 @pytest.mark.parametrize("name", ["NUL", "con.txt", "a:b", "x.", "..", "é" * 300, "a/b", "a\nb"])
 def test_case_52_a_torn_log_of_any_agent_is_set_aside_and_mended(
     root: Path, name: str, how: str
@@ -362,7 +362,7 @@ def test_case_52_a_torn_log_of_any_agent_is_set_aside_and_mended(
     words: dict[str, tuple[str, ...]] = {
         "repair": ("repair", "one", "--force"),
         "append": ("append", "one", "--role", "assistant", "--agent", name),
-        "import": ("repair", "one", "--force", "--tighten"),
+        "tighten": ("repair", "one", "--force", "--tighten"),
         "redact": ("redact", "one", "--yes", "--force", "--no-rules", "--literals", "-"),
     }
 

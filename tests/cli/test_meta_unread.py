@@ -28,7 +28,7 @@ def test_a_meta_that_cannot_be_read_is_not_made_anew(
         return real(store, name)
 
     with monkeypatch.context() as patched:
-        patched.setattr("agentmem_cli.storage.survey._meta", lambda path: (None, 0, 0))
+        patched.setattr("agentmem_cli.storage.survey._content", lambda _: (None, 0, 0))
         patched.setattr(DirStore, "read_file", refused)
         done = run("repair", "one", "--force")
 
