@@ -15,20 +15,26 @@ from hypothesis import strategies as st
 from agentmem_cli.operations.findings import PROBLEM
 from agentmem_cli.operations.repairing import Wanted, repair
 from agentmem_cli.operations.verify import verify
+from agentmem_cli.session.message import Message
+from agentmem_cli.session.reader import load
+from agentmem_cli.session.writer import save
 from agentmem_cli.storage.directory import DirStore
 from tests.cli.running import at, run
 from tests.e2e.torture import fill
 from tests.e2e.torture_states import foreign, half_an_append
 from tests.hurts import BYTES, PLACES, hurt
+from tests.strategies import base64_data
 from tests.unit.storage.faults import calls_of, die_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from agentmem_cli.session.codec import Object
+
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and pipes")
 
 WANTED = Wanted(at(99_999_999), if_idle_ms=None)
-KINDS = ("plain", "imported", "half a change", "a change of another", "half an append")
+KINDS = ("plain", "images", "imported", "half a change", "a change of another", "half an append")
 
 
 def _half_a_change(session: Path) -> None:
@@ -51,6 +57,16 @@ def _mend(session: Path) -> None:
     repair(DirStore.open(session), WANTED)
 
 
+def _put_image(session: Path) -> None:
+    """Add a message whose image becomes a blob."""
+    store = DirStore.open(session)
+    conversation = load(store, "main")
+    image: Object = {"type": "image", "data": base64_data(b"pixels"), "media_type": "png"}
+    conversation.push(Message.user([image]))
+    save(store, "main", conversation)
+    assert list(session.glob("files/blobs/*"))
+
+
 @pytest.fixture(scope="module")
 def bases() -> Iterator[dict[str, Path]]:
     """A session of each kind."""
@@ -65,6 +81,7 @@ def bases() -> Iterator[dict[str, Path]]:
             assert run("--root", root, "import", place / "source.jsonl").status == 0
             (imported,) = root.glob("pi-*")
             made[kind] = imported if kind == "imported" else root / "one"
+        _put_image(made["images"])
         _half_a_change(made["half a change"])
         half_an_append(made["half an append"])
         yield made
@@ -116,6 +133,8 @@ HURTS = st.lists(
 @example(kind="imported", hurts=[("drop a line", 0, 3)], wanted=WANTED)
 @example(kind="imported", hurts=[("odd byte", 0, 900)], wanted=WANTED)
 @example(kind="plain", hurts=[("another format", 0, 0), ("drop a line", 1, 3)], wanted=WANTED)
+@example(kind="images", hurts=[("gone", 0, 0)], wanted=WANTED)
+@example(kind="images", hurts=[("zeros", 0, 0), ("another format", 1, 0)], wanted=WANTED)
 @example(kind="half a change", hurts=[], wanted=WANTED)
 @example(kind="half an append", hurts=[], wanted=WANTED)
 @example(kind="a change of another", hurts=[("link", 0, 0)], wanted=WANTED)
